@@ -18,8 +18,8 @@ import trio
 from minicontroller.client.configuration import Address, ClientConfig
 from minicontroller.client.errors import AdminError
 from minicontroller.client.network import BrokerLink
-from minicontroller.controller.handlers.node import Node
 from minicontroller.controller.node.app import RunningNode, run_node
+from minicontroller.controller.node.node import Node
 from minicontroller.network.peer import PeerConnection, PeerUnavailable
 from minicontroller.process.settings.loading import load_config
 from minicontroller.process.settings.node_config import NodeConfig

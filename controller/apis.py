@@ -1,10 +1,11 @@
-"""The APIs of a node. It advertises them, and a request of any other API ends the connection."""
+"""The APIs of a node, by the parts of it that their handlers take. The node advertises them, and a
+request of any other API ends the connection.
+"""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
+from typing import TypeVarTuple
 
 from ..network.serving.api import ServedApi
-from ..protocol.api_keys import ApiKey
-from ..protocol.registry import KAFKA
 from .handlers import (
     allocate_producer_ids,
     alter_client_quotas,
@@ -59,61 +60,54 @@ from .handlers import (
     update_metadata,
     write_txn_markers,
 )
+from .node.node import Node
 
-_ANSWERED = (
-    allocate_producer_ids,
-    alter_client_quotas,
-    alter_configs,
-    alter_partition,
-    alter_partition_reassignments,
-    alter_replica_log_dirs,
-    alter_user_scram_credentials,
-    api_versions,
-    consumer_group_describe,
-    consumer_group_heartbeat,
-    controlled_shutdown,
-    create_acls,
-    create_delegation_token,
-    create_partitions,
-    create_topics,
-    delete_acls,
-    delete_groups,
-    delete_records,
-    delete_topics,
-    describe_acls,
-    describe_client_quotas,
-    describe_cluster,
-    describe_configs,
-    describe_delegation_token,
-    describe_groups,
-    describe_log_dirs,
-    describe_producers,
-    describe_transactions,
-    describe_user_scram_credentials,
-    elect_leaders,
-    envelope,
-    expire_delegation_token,
-    find_coordinator,
-    incremental_alter_configs,
-    init_producer_id,
-    leader_and_isr,
-    leave_group,
-    list_groups,
-    list_offsets,
-    list_partition_reassignments,
-    list_transactions,
-    metadata,
-    offset_commit,
-    offset_delete,
-    offset_fetch,
-    renew_delegation_token,
-    sasl_authenticate,
-    sasl_handshake,
-    stop_replica,
-    update_features,
-    update_metadata,
-    write_txn_markers,
-)
+Parts = TypeVarTuple("Parts")
 
-SERVED: Sequence[ServedApi] = sorted((module.API for module in _ANSWERED), key=lambda api: api.key)
-APIS: Mapping[ApiKey, ServedApi] = {api.key: api for api in SERVED if api.registry is KAFKA}
+
+def apis_of(node: Node) -> Sequence[ServedApi[()]]:
+    """Return the APIs of a node, each bound to the parts that its handler takes."""
+    return (*_reads(node), *_changes(node), *_between_nodes(node))
+
+
+def _bound(parts: tuple[*Parts], *apis: ServedApi[*Parts]) -> Iterator[ServedApi[()]]:
+    return (api.bound(*parts) for api in apis)
+
+
+def _reads(node: Node) -> Iterator[ServedApi[()]]:
+    view = node.view
+    yield from _bound((), sasl_handshake.API, sasl_authenticate.API, list_transactions.API)
+    yield from _bound((), consumer_group_describe.API, consumer_group_heartbeat.API)
+    yield from _bound((node.cache,), api_versions.API, update_features.API)
+    yield from _bound((view,), describe_cluster.API, leave_group.API, list_offsets.API)
+    yield from _bound((view,), describe_producers.API, describe_transactions.API, write_txn_markers.API)
+    yield from _bound((view, node.auto_creation), metadata.API, find_coordinator.API)
+    yield from _bound((view, node.topic_overrides), describe_configs.API)
+    yield from _bound((view, node.log_dirs), describe_log_dirs.API)
+    yield from _bound((view,), list_groups.API, describe_groups.API, offset_fetch.API, describe_acls.API)
+    yield from _bound((view, node.producer_ids), init_producer_id.API)
+    yield from _bound((node.security,), describe_user_scram_credentials.API)
+    yield from _bound((node.quotas.clients,), describe_client_quotas.API)
+    yield from _bound((node.delegation_tokens,), describe_delegation_token.API)
+
+
+def _changes(node: Node) -> Iterator[ServedApi[()]]:
+    port, quotas, tokens = node.port, node.quotas.changes, node.delegation_tokens
+    yield from _bound((port, quotas, node.random), create_topics.API, create_partitions.API)
+    yield from _bound((port, quotas), delete_topics.API)
+    yield from _bound((port,), alter_partition_reassignments.API, delete_records.API, elect_leaders.API)
+    yield from _bound((port, node.log_dirs), alter_replica_log_dirs.API)
+    yield from _bound((port, node.own_configs), alter_configs.API, incremental_alter_configs.API)
+    yield from _bound((port,), create_acls.API, delete_acls.API, alter_client_quotas.API)
+    yield from _bound((port,), alter_user_scram_credentials.API)
+    yield from _bound((port, tokens), create_delegation_token.API, renew_delegation_token.API)
+    yield from _bound((port, tokens), expire_delegation_token.API)
+    yield from _bound((port,), offset_commit.API, offset_delete.API, delete_groups.API)
+
+
+def _between_nodes(node: Node) -> Iterator[ServedApi[()]]:
+    """Yield the APIs of nodes, and those reads that the active controller answers itself."""
+    yield from _bound((node.place,), allocate_producer_ids.API, alter_partition.API, controlled_shutdown.API)
+    yield from _bound((node.place,), envelope.API, list_partition_reassignments.API)
+    yield from _bound((node.elected,), stop_replica.API)
+    yield from _bound((node.view, node.elected), leader_and_isr.API, update_metadata.API)

@@ -8,10 +8,11 @@ import functools
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any, cast
 
-from minicontroller.controller.apis import APIS
 from minicontroller.protocol.registry import KAFKA
 from tests.support import program
+from tests.support.specs import APIS
 
 ROOT = Path(__file__).parents[1]
 MAP = (ROOT / "docs" / "architecture.md").read_text()
@@ -102,7 +103,7 @@ def test_an_api_has_its_messages_its_handler_and_its_vectors() -> None:
     """Three of the four places hold the same names."""
     messages = {path.stem for path in (ROOT / "protocol" / "messages").glob("*.py")} - {"__init__"}
     vectors = {path.name for path in (ROOT / "tests" / "vectors").iterdir() if (path / "request.json").exists()}
-    handlers = {api.handler.__module__.rpartition(".")[2] for api in APIS.values()}
+    handlers = {cast("functools.partial[Any]", api.handler).func.__module__.rpartition(".")[2] for api in APIS.values()}
     assert messages == api_names()
     assert vectors == api_names()
     assert handlers == api_names()

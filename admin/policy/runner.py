@@ -29,6 +29,7 @@ from ...process.observe.logs import about
 from ...process.observe.metrics import VerdictMetrics
 from ...protocol.error_codes import ErrorCode
 from ..description import RequestDescription
+from .cluster_view import TopicStates
 
 logger = logging.getLogger("minicontroller.policy")
 
@@ -73,6 +74,8 @@ class PolicyRunner:
         self._policy = policy
         self._verdicts = Verdicts(NO_POLICY if policy is None else policy.described, rules)
         self._closed = False
+        self.topic_states = TopicStates()
+        """The topics in the form that the policy sees, kept between requests."""
         self.metrics = VerdictMetrics()
         self.use(rules)
 

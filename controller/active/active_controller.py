@@ -17,10 +17,12 @@ import trio
 from ...admin.recording.recorder import AuditRecorder
 from ...cluster.delta import NO_CHANGE
 from ...cluster.entity_paths import is_followed, with_entities
+from ...cluster.errors import Refusal
 from ...cluster.image import Image
 from ...cluster.znodes import layout
 from ...process.observe.metrics import NodeMetrics
 from ...process.settings.node_config import NodeConfig
+from ...protocol.error_codes import ErrorCode
 from ...store.base import Check, SessionExpired, Store, StoreUnavailable
 from ...store.sessions import wait_connected
 from . import notifications, partition_states
@@ -320,3 +322,23 @@ class ActiveController:
             news.append(StagedElement(NO_CHANGE))
         self.states_are_stale(element.topic for element in news if element.topic is not None)
         return news
+
+
+class LocalController:
+    """Where handlers find the active controller, while it serves on their node."""
+
+    def __init__(self) -> None:
+        self.active: ActiveController | None = None
+        """None while another node is the controller, or nobody."""
+
+    def serve(self, controller: ActiveController | None) -> None:
+        self.active = controller
+
+    def is_active(self) -> bool:
+        return self.active is not None
+
+    def serving(self) -> ActiveController:
+        """Return the controller. Raises NOT_CONTROLLER if it does not serve here."""
+        if self.active is None:
+            raise Refusal(ErrorCode.NOT_CONTROLLER, reason="This node is not the controller.")
+        return self.active

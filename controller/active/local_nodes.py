@@ -23,8 +23,10 @@ class LocalNode(Protocol):
     """The part of a local node that the active controller updates."""
 
     cache: MetadataCache
-    broker_epoch: int
-    """The broker epoch of the node's registration."""
+
+    @property
+    def broker_epoch(self) -> int:
+        """The broker epoch of the node's registration."""
 
 
 class LocalNodes:

@@ -6,7 +6,7 @@ meanwhile share its outcome, so a service with a thousand connections costs one 
 the same if they agree in everything that the policy and the audit log see of them.
 """
 
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -15,7 +15,7 @@ import trio
 from ...admin.automatic_creation import as_seen_by_the_client, creatable_topic
 from ...admin.bounds import MAX_CHANGES
 from ...cluster.errors import Refusal
-from ...network.serving.api import Handler
+from ...network.serving.api import response_of
 from ...network.serving.context import RequestContext
 from ...process.settings.node_config import NodeConfig
 from ...protocol.api_keys import ApiKey
@@ -55,19 +55,18 @@ class Flight(msgspec.Struct):
     """
 
 
-SendCreateTopics = Callable[[Handler, RequestContext, CreateTopicsRequest], Awaitable[CreateTopicsResponse]]
-"""Calls the handler of CreateTopics, and records a refusal before raising it."""
-
-
 class AutoCreation:
     """The automatic creations of one node."""
 
-    def __init__(self) -> None:
+    def __init__(
+        self, config: NodeConfig, refused: Callable[[RequestContext, CreateTopicsRequest, Refusal], None]
+    ) -> None:
+        """`refused` is called with each creation that is refused as a whole."""
+        self._config = config
+        self._refused = refused
         self._flights: dict[tuple[Asker, str], Flight] = {}
 
-    async def create(
-        self, context: RequestContext, names: Sequence[str], config: NodeConfig, send: SendCreateTopics
-    ) -> dict[str, ErrorCode]:
+    async def create(self, context: RequestContext, names: Sequence[str]) -> dict[str, ErrorCode]:
         """Create topics with valid names, and return the error code of each in Metadata:
         LEADER_NOT_AVAILABLE if it was created. If there are more names than one request may create,
         none is created, and all are unknown.
@@ -80,25 +79,18 @@ class AutoCreation:
             joined = {name: self._flights[key] for name in left if (key := (asker, name)) in self._flights}
             grounded = [name for name in left if name not in joined]
             if grounded:
-                codes.update(await self._fly(context, asker, config, send, grounded))
+                codes.update(await self._fly(context, asker, grounded))
             for name, flight in joined.items():
                 await flight.landed.wait()
                 if flight.code is not None:
                     codes[name] = flight.code
         return codes
 
-    async def _fly(
-        self,
-        context: RequestContext,
-        asker: Asker,
-        config: NodeConfig,
-        send: SendCreateTopics,
-        names: Iterable[str],
-    ) -> dict[str, ErrorCode]:
+    async def _fly(self, context: RequestContext, asker: Asker, names: Iterable[str]) -> dict[str, ErrorCode]:
         flights = {name: Flight(trio.Event()) for name in names}
         self._flights.update({(asker, name): flight for name, flight in flights.items()})
         try:
-            codes = await _ask_the_controller(context, list(flights), config, send)
+            codes = await self._ask_the_controller(context, list(flights))
             for name, flight in flights.items():
                 flight.code = codes[name]
             return codes
@@ -106,6 +98,30 @@ class AutoCreation:
             for name, flight in flights.items():
                 del self._flights[asker, name]
                 flight.landed.set()
+
+    async def _ask_the_controller(self, context: RequestContext, names: Sequence[str]) -> dict[str, ErrorCode]:
+        """Send CreateTopics by the route that a CreateTopics of this client would take."""
+        route = context.dispatcher.routes.get(ApiKey.CREATE_TOPICS)
+        if route is None:
+            return dict.fromkeys(names, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        asking = msgspec.structs.replace(
+            context,
+            spec=route.spec,
+            api_version=route.api.max_version,
+            origin=msgspec.structs.replace(context.origin, api_version=route.api.max_version, api_key=context.api_key),
+        )
+        request = CreateTopicsRequest(
+            topics=[creatable_topic(self._config, name) for name in names], timeout_ms=TRIGGER_ONLY_MS
+        )
+        codes: dict[str, ErrorCode] = dict.fromkeys(names, ErrorCode.LEADER_NOT_AVAILABLE)
+        with trio.move_on_after(PATIENCE_SECONDS):
+            try:
+                response: CreateTopicsResponse = await response_of(route.handler(asking, request))
+            except Refusal as refusal:
+                self._refused(asking, request, refusal)
+                return dict.fromkeys(names, as_seen_by_the_client(refusal.code))
+            codes.update((result.name, as_seen_by_the_client(result.error_code)) for result in response.topics)
+        return codes
 
 
 def _asker(context: RequestContext) -> Asker:
@@ -118,27 +134,3 @@ def _asker(context: RequestContext) -> Asker:
         context.api_key,
         context.origin.api_version,
     )
-
-
-async def _ask_the_controller(
-    context: RequestContext, names: Sequence[str], config: NodeConfig, send: SendCreateTopics
-) -> dict[str, ErrorCode]:
-    """Send CreateTopics by the route that a CreateTopics of this client would take."""
-    route = context.dispatcher.routes.get(ApiKey.CREATE_TOPICS)
-    if route is None:
-        return dict.fromkeys(names, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-    asking = msgspec.structs.replace(
-        context,
-        spec=route.spec,
-        api_version=route.api.max_version,
-        origin=msgspec.structs.replace(context.origin, api_version=route.api.max_version, api_key=context.api_key),
-    )
-    request = CreateTopicsRequest(topics=[creatable_topic(config, name) for name in names], timeout_ms=TRIGGER_ONLY_MS)
-    codes: dict[str, ErrorCode] = dict.fromkeys(names, ErrorCode.LEADER_NOT_AVAILABLE)
-    with trio.move_on_after(PATIENCE_SECONDS):
-        try:
-            response = await send(route.handler, asking, request)
-        except Refusal as refusal:
-            return dict.fromkeys(names, as_seen_by_the_client(refusal.code))
-        codes.update((result.name, as_seen_by_the_client(result.error_code)) for result in response.topics)
-    return codes

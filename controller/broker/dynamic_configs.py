@@ -21,6 +21,8 @@ class DynamicConfigs:
     """The configuration of one node with the dynamic configs in its image."""
 
     def __init__(self, config: NodeConfig, broker_id: int) -> None:
+        self.static = config
+        """The node's configuration without any dynamic config."""
         self.current = config
         """The node's configuration with the dynamic configs in force; another object after each
         change.

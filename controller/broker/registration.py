@@ -43,6 +43,26 @@ async def nothing_is_kept(_watch: Watch) -> None:
     """Stand for a caller that keeps the cluster's paths itself."""
 
 
+class BrokerEpoch:
+    """The newest registration of a node in `/brokers/ids`."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._session = -1
+        """The store's session to which that registration belongs."""
+        self.current = -1
+        """Its broker epoch (czxid); -1 before the first one."""
+
+    @property
+    def is_registered(self) -> bool:
+        """Whether the node is registered in the present session of the store."""
+        return self._session == self._store.session_id and self._store.session is not SessionState.EXPIRED
+
+    def registered(self, epoch: int) -> None:
+        """Note the broker epoch of a registration in the present session."""
+        self.current, self._session = epoch, self._store.session_id
+
+
 class Registration:
     """Keeps `broker` registered; `on_registered` learns the broker epoch (the czxid) of each
     registration.

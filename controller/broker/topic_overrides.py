@@ -1,5 +1,5 @@
-"""The configs of topics at nodes other than the controller, whose image has none: read from the
-store, and kept until a watch fires.
+"""The configs of topics at one node: those in the image of the controller, where it runs in the
+same process, or else read from the store and kept until a watch fires.
 
 Rule: configs that are kept have a watch and belong to one topic id. They are forgotten when this
 node has changed them, before the watch fires. Their number is limited, since each costs the store a
@@ -7,11 +7,12 @@ watch.
 """
 
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import msgspec
 
 from ...cluster.entities import Topic
+from ...cluster.image import Image
 from ...cluster.znodes import layout
 from ...store.base import SessionState, Store, WatchEvent
 from ..active.loading import entity_configs
@@ -31,10 +32,14 @@ class Known(msgspec.Struct):
 
 
 class TopicOverrides:
-    """The configs of topics that one node keeps."""
+    """The configs of topics as one node knows them."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, controller_image: Callable[[], Image | None] = lambda: None) -> None:
+        """`controller_image` returns the image of the controller that the node follows, if it runs
+        in this process.
+        """
         self._store = store
+        self._controller_image = controller_image
         self._kept: OrderedDict[str, Known] = OrderedDict()
         self._session_id = store.session_id
         """The session that holds the watches."""
@@ -42,6 +47,8 @@ class TopicOverrides:
 
     def known(self, topics: Sequence[Topic]) -> dict[str, Configs] | None:
         """Return the configs by topic, or None if they have to be read from the store."""
+        if (image := self._controller_image()) is not None:
+            return {each.name: image.topics[each.name].configs for each in topics if each.name in image.topics}
         if self._store.session is not SessionState.CONNECTED or self._store.session_id != self._session_id:
             return None if topics else {}
         found = {}

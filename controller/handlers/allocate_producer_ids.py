@@ -8,22 +8,22 @@ from ...network.serving.context import RequestContext
 from ...protocol.api_keys import ApiKey
 from ...protocol.error_codes import ErrorCode
 from ...protocol.messages.allocate_producer_ids import AllocateProducerIdsRequest, AllocateProducerIdsResponse
+from ..active.active_controller import LocalController
 from ..active.jobs import ControllerMoved
 from ..active.producer_id_blocks import NoBlockLeft
-from .node import Node
 
 
 async def handle(
-    node: Node, _context: RequestContext, request: AllocateProducerIdsRequest
+    place: LocalController, _context: RequestContext, request: AllocateProducerIdsRequest
 ) -> AllocateProducerIdsResponse:
-    return await allocate(node, request)
+    return await allocate(place, request)
 
 
-async def allocate(node: Node, request: AllocateProducerIdsRequest) -> AllocateProducerIdsResponse:
+async def allocate(place: LocalController, request: AllocateProducerIdsRequest) -> AllocateProducerIdsResponse:
     """Answer a request of the active controller's own node, which arrives by call instead of by
     network.
     """
-    controller = node.controller
+    controller = place.active
     if controller is None:
         return AllocateProducerIdsResponse(error_code=ErrorCode.NOT_CONTROLLER)
     broker = controller.image.brokers.get(request.broker_id)

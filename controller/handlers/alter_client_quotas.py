@@ -25,18 +25,20 @@ from ...protocol.messages.alter_client_quotas import (
     ClientQuotaOperation,
 )
 from ...protocol.messages.describe_client_quotas import DescribedQuotaEntity
+from .controller_port import ControllerPort
 from .entity_changes import EntityEdit, change_entities
-from .node import Node
 
 TYPES = (USER, CLIENT_ID, IP)
 
 Configs = Mapping[str, str]
 
 
-async def handle(node: Node, context: RequestContext, request: AlterClientQuotasRequest) -> AlterClientQuotasResponse:
+async def handle(
+    port: ControllerPort, context: RequestContext, request: AlterClientQuotasRequest
+) -> AlterClientQuotasResponse:
     may = context.may(ALTER_CONFIGS)
     edits = [_edit(alteration) if may else _refused(alteration, _unauthorized()) for alteration in request.entries]
-    outcomes = await change_entities(node, context, request, edits, validate_only=request.validate_only)
+    outcomes = await change_entities(port, context, request, edits, validate_only=request.validate_only)
     rows = list(zip((entity_of(each.entity) for each in request.entries), outcomes, strict=True))
     if may:  # as in Kafka, an entity that is named twice has one row then
         rows = list(dict(rows).items())

@@ -19,25 +19,31 @@ from ...protocol.messages.alter_configs import (
     AlterConfigsResponse,
 )
 from .config_changes import Alteration, AlterationPlanner, alter, refused_here
-from .node import Node
-from .own_changes import refused_of_own
+from .controller_port import ControllerPort
+from .own_changes import OwnConfigs, refused_of_own
 
 
 async def receive(
-    node: Node, context: RequestContext, request: AlterConfigsRequest, ask_controller: Handler
+    port: ControllerPort,
+    own: OwnConfigs,
+    context: RequestContext,
+    request: AlterConfigsRequest,
+    ask_controller: Handler,
 ) -> AlterConfigsResponse:
     refused = await refused_here(
-        node, context, request.resources, lambda resource: check_replacement(_entries(resource))
+        port, context, request.resources, lambda resource: check_replacement(_entries(resource))
     )
-    refused |= await refused_of_own(node, context, request.resources, _alteration, refused)
-    outcomes = await alter(node, context, request, refused, ask_controller)
+    refused |= await refused_of_own(port, context, request.resources, _alteration, own, refused=refused)
+    outcomes = await alter(port, context, request, refused, ask_controller, overrides=own.overrides)
     return _response(request.resources, outcomes)
 
 
-async def handle(node: Node, context: RequestContext, request: AlterConfigsRequest) -> AlterConfigsResponse:
+async def handle(
+    port: ControllerPort, _own: OwnConfigs, context: RequestContext, request: AlterConfigsRequest
+) -> AlterConfigsResponse:
     """Answer a request at the active controller."""
-    alterations = await in_time_slices(_alteration(node, resource) for resource in request.resources)
-    outcomes = await AlterationPlanner(node, context, request, alterations).carry_out()
+    alterations = await in_time_slices(_alteration(port, resource) for resource in request.resources)
+    outcomes = await AlterationPlanner(port, context, request, alterations).carry_out()
     return _response([*context.origin.decided, *request.resources], outcomes)
 
 
@@ -57,8 +63,8 @@ def _response(
     )
 
 
-def _alteration(node: Node, resource: AlterConfigsResource) -> Alteration:
-    entries, config = _entries(resource), node.dynamic_configs.current
+def _alteration(port: ControllerPort, resource: AlterConfigsResource) -> Alteration:
+    entries, config = _entries(resource), port.configs.current
     per_broker = resource.resource_name != ""
     return Alteration(
         resource_type=resource.resource_type,

@@ -25,19 +25,21 @@ from ...protocol.messages.alter_partition import (
     TopicResult,
 )
 from ..active import partition_states
+from ..active.active_controller import LocalController
 from ..active.jobs import ControllerMoved, Draft, StagedElement
-from .node import Node
 
 
-async def handle(node: Node, context: RequestContext, request: AlterPartitionRequest) -> AlterPartitionResponse:
-    return await alter(node, request, context.api_version)
+async def handle(
+    place: LocalController, context: RequestContext, request: AlterPartitionRequest
+) -> AlterPartitionResponse:
+    return await alter(place, request, context.api_version)
 
 
-async def alter(node: Node, request: AlterPartitionRequest, version: int) -> AlterPartitionResponse:
+async def alter(place: LocalController, request: AlterPartitionRequest, version: int) -> AlterPartitionResponse:
     """Answer a request of the active controller's own node, which arrives by call instead of by
     network.
     """
-    controller = node.controller
+    controller = place.active
     if controller is None:
         return AlterPartitionResponse(error_code=ErrorCode.NOT_CONTROLLER)
     broker = controller.image.brokers.get(request.broker_id)

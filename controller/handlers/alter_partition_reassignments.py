@@ -30,8 +30,8 @@ from ..active.jobs import Draft
 from ..active.reassignment import stage
 from ..active.stored_topics import refuse_damaged
 from .changes import carry_out
+from .controller_port import ControllerPort
 from .entity_changes import refuse_request
-from .node import Node
 from .parts import PartsOfElements
 from .planning import default_configs, judge_change
 
@@ -45,24 +45,27 @@ Wanted = dict[int, Sequence[int] | None]
 
 
 async def handle(
-    node: Node, context: RequestContext, request: AlterPartitionReassignmentsRequest
+    port: ControllerPort, context: RequestContext, request: AlterPartitionReassignmentsRequest
 ) -> AlterPartitionReassignmentsResponse:
-    planner = ReassignmentPlanner(node, context, request)
+    planner = ReassignmentPlanner(port, context, request)
     if not context.may(ALTER_CLUSTER):
-        return await _unauthorized(node, context, request, planner)
+        return await _unauthorized(port, context, request, planner)
     outcomes = await carry_out(
-        node, context, request, planner.parts, planner.unbegun, timeout_ms=node.request_timeout_ms
+        port, context, request, planner.parts, planner.unbegun, timeout_ms=port.request_timeout_ms
     )
     return AlterPartitionReassignmentsResponse(responses=_rows(request, outcomes))
 
 
 async def _unauthorized(
-    node: Node, context: RequestContext, request: AlterPartitionReassignmentsRequest, planner: "ReassignmentPlanner"
+    port: ControllerPort,
+    context: RequestContext,
+    request: AlterPartitionReassignmentsRequest,
+    planner: "ReassignmentPlanner",
 ) -> AlterPartitionReassignmentsResponse:
     """Return the response that refuses the request and each partition that it names."""
     refusal = Refusal(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "Cluster authorization failed.")
     try:
-        await refuse_request(node, context, request, refusal)
+        await refuse_request(port, context, request, refusal)
     except Refusal as recorded:
         return AlterPartitionReassignmentsResponse(
             error_code=recorded.code,
@@ -100,8 +103,10 @@ class ReassignmentPlanner:
     last counts.
     """
 
-    def __init__(self, node: Node, context: RequestContext, request: AlterPartitionReassignmentsRequest) -> None:
-        self._node = node
+    def __init__(
+        self, port: ControllerPort, context: RequestContext, request: AlterPartitionReassignmentsRequest
+    ) -> None:
+        self._port = port
         self._context = context
         self.wanted: dict[str, Wanted] = {
             each.resource: dict(each.reassignments) for each in reassigned_topics(request) if each.reassignments
@@ -132,15 +137,15 @@ class ReassignmentPlanner:
         return outcomes
 
     async def _staged(self, draft: Draft, topic: Topic, begun: dict[int, Partition]) -> Outcome:
-        node, context = self._node, self._context
+        port, context = self._port, self._context
         rows = {index: self.wanted[topic.name][index] for index in begun}
         outcome = Outcome(Change(topic.name, reassignments=rows))
 
         def question() -> AlterTopicRequest:
-            return questions.reassignment(questions.asked_by(context), topic, rows, default_configs(node, draft.image))
+            return questions.reassignment(questions.asked_by(context), topic, rows, default_configs(port, draft.image))
 
         try:
-            await judge_change(node, context, draft, outcome, question)
+            await judge_change(port, context, draft, outcome, question)
             outcome.element = stage(draft, topic, begun, draft.image.controller_epoch)
         except Refusal as refusal:
             outcome.refusal = refusal

@@ -30,8 +30,9 @@ from ...protocol.messages.alter_replica_log_dirs import (
     AlterReplicaLogDirTopicResult,
 )
 from ..active.jobs import Draft
+from ..broker.log_dirs import LogDirs
 from .changes import carry_out
-from .node import Node
+from .controller_port import ControllerPort
 from .parts import Parts, each
 from .planning import judge_admin, judges_api
 
@@ -42,71 +43,75 @@ moves a replica, its folder has 40 more, and a folder's name has at most 255.
 
 
 async def receive(
-    node: Node, context: RequestContext, request: AlterReplicaLogDirsRequest, ask_controller: Handler
+    port: ControllerPort,
+    log_dirs: LogDirs,
+    context: RequestContext,
+    request: AlterReplicaLogDirsRequest,
+    ask_controller: Handler,
 ) -> AlterReplicaLogDirsResponse:
     """Answer a request at the node that received it, and carry out what the controller allows."""
-    if node.cache.is_behind:
-        await node.cache.wait_expected_update()
+    if port.cache.is_behind:
+        await port.cache.wait_expected_update()
     wanted = wanted_directories(request)
     may_alter = context.may(ALTER_CLUSTER, logs_denial=False)  # the controller logs it
     codes: dict[Partition, int] = {}
     time_slice = TimeSlice()
     for partition, path in wanted.items():
-        code = _refused_here(node, path, *partition) if may_alter else None
+        code = _refused_here(port, log_dirs, path, *partition) if may_alter else None
         if code is not None:
             codes[partition] = code
         await time_slice.pause()
     left = {partition: path for partition, path in wanted.items() if partition not in codes}
     throttle_time_ms = 0
     if left:
-        response = await ask_controller(node, context, _request(left))
+        response = await ask_controller(context, _request(left))
         throttle_time_ms = response.throttle_time_ms
         for topic in response.results:
             for row in topic.partitions:
                 codes[topic.topic_name, row.partition_index] = row.error_code
         for (name, index), path in left.items():
             if codes.get((name, index)) == ErrorCode.NONE:
-                codes[name, index] = _move(node, path, name, index)
+                codes[name, index] = _move(port, log_dirs, path, name, index)
             await time_slice.pause()
-    node.log_dirs.forget_all_but(node.cache.image)
+    log_dirs.forget_all_but(port.cache.image)
     return _response({partition: codes[partition] for partition in wanted}, throttle_time_ms)
 
 
-def _refused_here(node: Node, path: str, name: str, index: int) -> ErrorCode | None:
+def _refused_here(port: ControllerPort, log_dirs: LogDirs, path: str, name: str, index: int) -> ErrorCode | None:
     """Return why a replica cannot move, with the checks in Kafka's order
     (ReplicaManager.alterReplicaLogDirs); None if the controller has to decide.
     """
     if len(f"{name}-{index}".encode("utf-16-le", "surrogatepass")) // 2 > LONGEST_NAME:
         return ErrorCode.INVALID_TOPIC_EXCEPTION
-    if path not in node.log_dirs.paths:
+    if path not in log_dirs.paths:
         return ErrorCode.LOG_DIR_NOT_FOUND
-    topic = node.cache.image.topics.get(name)
+    topic = port.cache.image.topics.get(name)
     if topic is None or topic.partition(index) is None:
         return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     return None
 
 
-def _move(node: Node, path: str, name: str, index: int) -> ErrorCode:
+def _move(port: ControllerPort, log_dirs: LogDirs, path: str, name: str, index: int) -> ErrorCode:
     """Move a replica.
 
     A replica that this node does not hold yet will be made in the directory: a tool that reassigns
     partitions asks for that first, and again until the replica is there.
     """
-    topic = node.cache.image.topics.get(name)
+    topic = port.cache.image.topics.get(name)
     partition = None if topic is None else topic.partition(index)
     if topic is None or partition is None:
         return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-    node.log_dirs.move(path, topic, index)
-    return ErrorCode.NONE if node.broker_id in partition.replicas else ErrorCode.REPLICA_NOT_AVAILABLE
+    log_dirs.move(path, topic, index)
+    return ErrorCode.NONE if port.broker_id in partition.replicas else ErrorCode.REPLICA_NOT_AVAILABLE
 
 
 async def handle(
-    node: Node, context: RequestContext, request: AlterReplicaLogDirsRequest
+    port: ControllerPort, _log_dirs: LogDirs, context: RequestContext, request: AlterReplicaLogDirsRequest
 ) -> AlterReplicaLogDirsResponse:
     """Decide at the active controller what the receiving node may do."""
-    planner = MovesPlanner(node, context, request)
+    planner = MovesPlanner(port, context, request)
     outcomes = await carry_out(
-        node, context, request, Parts(planner.plan, len(planner.requested)), planner.unbegun, timeout_ms=0
+        port, context, request, Parts(planner.plan, len(planner.requested)), planner.unbegun, timeout_ms=0
     )
     codes = {outcome.change.resource: outcome.code for outcome in outcomes}
     return _response({(name, index): codes[name] for name, index in wanted_directories(request)}, 0)
@@ -115,8 +120,8 @@ async def handle(
 class MovesPlanner:
     """Judges the topics of one request. Nothing of what it asks for is kept in the store."""
 
-    def __init__(self, node: Node, context: RequestContext, request: AlterReplicaLogDirsRequest) -> None:
-        self._node = node
+    def __init__(self, port: ControllerPort, context: RequestContext, request: AlterReplicaLogDirsRequest) -> None:
+        self._port = port
         self._context = context
         self.requested = list(moved_replicas(request))
 
@@ -132,8 +137,8 @@ class MovesPlanner:
     async def _plan_topic(self, draft: Draft, wanted: Change) -> Outcome:
         outcome = self._change(wanted, self._refusal(draft.image, wanted.resource))
         try:
-            if outcome.refusal is None and judges_api(self._node, self._context):
-                await judge_admin(self._node, self._context, draft, outcome)
+            if outcome.refusal is None and judges_api(self._port, self._context):
+                await judge_admin(self._port, self._context, draft, outcome)
         except Refusal as refusal:
             outcome.refusal, outcome.is_done = refusal, False
         return outcome

@@ -33,20 +33,20 @@ from ...security.scram_credentials import (
     credential_of_salted,
     credential_text,
 )
+from .controller_port import ControllerPort
 from .entity_changes import EntityEdit, change_entities
-from .node import Node
 
 Configs = Mapping[str, str]
 
 
 async def handle(
-    node: Node, context: RequestContext, request: AlterUserScramCredentialsRequest
+    port: ControllerPort, context: RequestContext, request: AlterUserScramCredentialsRequest
 ) -> AlterUserScramCredentialsResponse:
     if not context.may(ALTER_CLUSTER):
         raise Refusal(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
     altered = by_user(request)
     edits = [_edit(user, alterations) for user, alterations in altered.items()]
-    outcomes = await change_entities(node, context, request, edits)
+    outcomes = await change_entities(port, context, request, edits)
     results = [
         AlterUserScramCredentialsResult(
             user=user, error_code=outcome.code, error_message="" if outcome.refusal is None else outcome.message

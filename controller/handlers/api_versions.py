@@ -8,7 +8,6 @@ answered there. The dispatcher answers a version that is too new, in version 0.
 import re
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import Protocol
 
 from ...admin.spec import Sender
 from ...cluster.cache import MetadataCache
@@ -39,13 +38,7 @@ them; they tell other nodes and clients what this node understands.
 """
 
 
-class FeaturedNode(Protocol):
-    """The part of a node that answers ApiVersions."""
-
-    cache: MetadataCache
-
-
-def handle(node: FeaturedNode, ctx: RequestContext, request: ApiVersionsRequest) -> ApiVersionsResponse:
+def handle(cache: MetadataCache, ctx: RequestContext, request: ApiVersionsRequest) -> ApiVersionsResponse:
     if ctx.caller.is_amid_authentication:
         ctx.caller.break_off_authentication()
         return ApiVersionsResponse(error_code=ErrorCode.ILLEGAL_SASL_STATE)
@@ -55,7 +48,7 @@ def handle(node: FeaturedNode, ctx: RequestContext, request: ApiVersionsRequest)
             return ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST)
         if len(name) + len(version) < MAX_SOFTWARE_CHARACTERS:  # longer names are answered and not remembered
             ctx.caller.software = f"{name}/{version}"
-    return advertised(ctx.dispatcher.routes, node.cache.image.features)
+    return advertised(ctx.dispatcher.routes, cache.image.features)
 
 
 def _is_software(text: str) -> bool:

@@ -2,13 +2,12 @@
 it: under the principal and client id of the client, at the active controller.
 """
 
-from ...cluster.quotas.mutation_quota import RequestQuota
+from ...cluster.quotas.mutation_quota import MutationQuotas, RequestQuota
 from ...network.serving.context import RequestContext
 from ...policies.interface import ANONYMOUS
-from .node import Node
 
 
-def quota_of(node: Node, context: RequestContext, *, strict_since: int) -> RequestQuota:
+def quota_of(quotas: MutationQuotas, context: RequestContext, *, strict_since: int) -> RequestQuota:
     """Return the quota of a request. From version `strict_since` of the API on it refuses changes;
     older clients, which do not know the error, only have to wait. Topics that are created
     automatically count, and nobody waits for them.
@@ -16,4 +15,4 @@ def quota_of(node: Node, context: RequestContext, *, strict_since: int) -> Reque
     origin = context.origin
     strict = origin.api_key < 0 and origin.api_version >= strict_since
     user = (origin.principal or ANONYMOUS).partition(":")[2]
-    return node.quotas.changes.of_request(user, context.client_id or "", strict=strict)
+    return quotas.of_request(user, context.client_id or "", strict=strict)

@@ -26,7 +26,7 @@ from ...store.base import SessionExpired, StoreUnavailable
 from ..active.active_controller import ActiveController
 from ..active.jobs import ControllerMoved, Draft, StagedElement, WriterJob, decision
 from ..active.writer import Writer
-from .node import Node
+from .controller_port import ControllerPort
 from .parts import Parts
 
 NOT_BEGUN = "The change was not begun in time and will not be made."
@@ -35,15 +35,8 @@ ELEMENTS_OF_DENIALS = 10
 IN_DOUBT = "The outcome was not known in time: the change may still be made."
 
 
-def active_controller(node: Node) -> ActiveController:
-    """Return the controller that runs on this node. Raises NOT_CONTROLLER if none does."""
-    if node.controller is None:
-        raise Refusal(ErrorCode.NOT_CONTROLLER, reason="This node is not the controller.")
-    return node.controller
-
-
 async def carry_out(
-    node: Node,
+    port: ControllerPort,
     context: RequestContext,
     request: Any,
     parts: Parts,
@@ -58,23 +51,23 @@ async def carry_out(
     `unbegun` returns all of them refused. Raises REQUEST_TIMED_OUT if the time is over before the
     outcome of any change is known, and NOT_CONTROLLER if another controller was elected.
     """
-    controller = active_controller(node)
+    controller = port.controller.serving()
     audited: list[AuditedRequest] = []
     if controller.recorder is not None:
         audited.append(controller.recorder.request(context, validate_only=validate_only))
-    patience_ms = timeout_ms if timeout_ms > 0 else node.request_timeout_ms
+    patience_ms = timeout_ms if timeout_ms > 0 else port.request_timeout_ms
     deadline = context.arrived + patience_ms / 1000
     is_carried_out = False
     completed: set[int] = set()
     try:
         with trio.move_on_at(deadline):
-            refused, spent = partial(refused_whole, context, request), partial(_spend, node, context)
-            async with node.quotas.writes.turn(context.requester.principal):
+            refused, spent = partial(refused_whole, context, request), partial(_spend, port, context)
+            async with port.writes.turn(context.requester.principal):
                 under_way = _PartsUnderWay(controller.writer, parts, audited, refused, spent)
                 await under_way.carry_out(in_any_case=timeout_ms <= 0)
             is_carried_out = True
             if timeout_ms > 0 and not validate_only:
-                await _wait_until_complete(node, context, controller, parts.outcomes, completed)
+                await _wait_until_complete(port, context, controller, parts.outcomes, completed)
     except Exception as error:
         if audited and audited[-1].is_refused:
             await _wait_recorded(controller, audited, deadline)
@@ -86,31 +79,31 @@ async def carry_out(
         refusal = Refusal(ErrorCode.REQUEST_TIMED_OUT, reason=reason)
         if not outcomes:
             raise refusal
-        completed.update(_complete_by_now(node, controller, outcomes))
+        completed.update(_complete_by_now(port, controller, outcomes))
         outcomes += unbegun(refusal)[len(outcomes) :]
     await _wait_recorded(controller, audited, deadline)
     late = [outcome for index, outcome in enumerate(outcomes) if outcome.is_carried_out and index not in completed]
     for outcome in late:
         outcome.is_late = timeout_ms > 0
-    node.decisions.record(context, outcomes, validate_only=validate_only)
+    port.decisions.record(context, outcomes, validate_only=validate_only)
     for outcome in late:
         outcome.refusal = Refusal(ErrorCode.REQUEST_TIMED_OUT)
-    if completed and context.forwarded and not _was_waited_for(node, controller, context.origin.received_node):
+    if completed and context.forwarded and not _was_waited_for(port, controller, context.origin.received_node):
         context.update_number = controller.expect_update(context.origin.received_node)
     return outcomes
 
 
-def _spend(node: Node, context: RequestContext, count: int) -> None:
+def _spend(port: ControllerPort, context: RequestContext, count: int) -> None:
     """Count bytes that a part of a request writes to the store."""
-    wait_ms = node.quotas.writes.take(context.requester.principal, count) if count else 0
+    wait_ms = port.writes.take(context.requester.principal, count) if count else 0
     context.throttle_ms = max(wait_ms, context.throttle_ms)
 
 
-def _was_waited_for(node: Node, controller: ActiveController, broker_id: int) -> bool:
+def _was_waited_for(port: ControllerPort, controller: ActiveController, broker_id: int) -> bool:
     """Return whether the wait for completion included this broker. A node that is not registered
     still forwards requests, but no change waits for it.
     """
-    return node.completion_is_cluster_wide and controller.image.is_live(broker_id)
+    return port.completion_is_cluster_wide and controller.image.is_live(broker_id)
 
 
 class _PartsUnderWay:
@@ -294,12 +287,12 @@ def _refused(requested: Change, refusal: Refusal) -> Outcome:
 
 
 async def record_refused(
-    node: Node, context: RequestContext, outcomes: Sequence[Outcome], *, validate_only: bool = False
+    port: ControllerPort, context: RequestContext, outcomes: Sequence[Outcome], *, validate_only: bool = False
 ) -> None:
     """Record the changes of a request that is refused as a whole, where there is an audit log, by a
     job that writes nothing, so that they get a place in the sequence. Raises NOT_CONTROLLER.
     """
-    controller = active_controller(node)
+    controller = port.controller.serving()
     if controller.recorder is not None:
         audited = controller.recorder.request(context, validate_only=validate_only)
         parts = Parts(partial(_as_refused, outcomes), len(outcomes))
@@ -315,34 +308,34 @@ async def _as_refused(outcomes: Sequence[Outcome], _draft: Draft, _first: int) -
 
 
 async def _is_known(
-    node: Node, context: RequestContext, controller: ActiveController, outcomes: Sequence[Outcome]
+    port: ControllerPort, context: RequestContext, controller: ActiveController, outcomes: Sequence[Outcome]
 ) -> bool:
     """Wait until the nodes that must show the changes do: every node, or the one that forwarded the
     request, unless it gets them anyway before it answers a read. Return False if the controller
     ends first.
     """
     changes_configs = any(outcome.changes_configs for outcome in outcomes)
-    if node.completion_is_cluster_wide:
+    if port.completion_is_cluster_wide:
         return await controller.propagation.wait_acknowledged(configs=changes_configs)
     if context.forwarded and (changes_configs or not controller.propagation.reaches(context.origin.received_node)):
         return await controller.propagation.wait_acknowledged(context.origin.received_node, configs=changes_configs)
     return True
 
 
-def _complete_by_now(node: Node, controller: ActiveController, outcomes: Sequence[Outcome]) -> list[int]:
-    if node.completion_is_cluster_wide and controller.propagation.behind:
+def _complete_by_now(port: ControllerPort, controller: ActiveController, outcomes: Sequence[Outcome]) -> list[int]:
+    if port.completion_is_cluster_wide and controller.propagation.behind:
         return []
     return [
         index
         for index, outcome in enumerate(outcomes)
         if outcome.is_carried_out
-        and not (outcome.changes_configs and node.completion_is_cluster_wide)
-        and outcome.is_complete(node.cache.image, controller.image)
+        and not (outcome.changes_configs and port.completion_is_cluster_wide)
+        and outcome.is_complete(port.cache.image, controller.image)
     ]
 
 
 async def _wait_until_complete(
-    node: Node,
+    port: ControllerPort,
     context: RequestContext,
     controller: ActiveController,
     outcomes: Sequence[Outcome],
@@ -356,18 +349,18 @@ async def _wait_until_complete(
     for index, outcome in enumerate(outcomes):
         if not outcome.is_carried_out:
             continue
-        if outcome.is_complete(node.cache.image, controller.image):
+        if outcome.is_complete(port.cache.image, controller.image):
             ready.append(index)
         else:
             late.append((index, outcome))
 
     async def complete(indexes: Sequence[int]) -> None:
-        if indexes and await _is_known(node, context, controller, [outcomes[index] for index in indexes]):
+        if indexes and await _is_known(port, context, controller, [outcomes[index] for index in indexes]):
             completed.update(indexes)
 
     async def complete_later(index: int, outcome: Outcome) -> None:
-        await node.cache.wait_topic(
-            outcome.change.resource, lambda _image: outcome.is_complete(node.cache.image, controller.image)
+        await port.cache.wait_topic(
+            outcome.change.resource, lambda _image: outcome.is_complete(port.cache.image, controller.image)
         )
         await complete([index])
 

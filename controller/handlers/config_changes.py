@@ -33,9 +33,10 @@ from ...protocol.error_codes import ErrorCode
 from ...store.base import Create, Operation, SetData
 from ..active.entity_writing import refuse_unreadable
 from ..active.jobs import Draft
+from ..broker.topic_overrides import TopicOverrides
 from . import decided_elements
 from .changes import carry_out
-from .node import Node
+from .controller_port import ControllerPort
 from .parts import Parts, each
 from .planning import default_configs, denied_in_advance, judge
 
@@ -65,7 +66,7 @@ class Alteration(msgspec.Struct, frozen=True):
 
 
 async def refused_here(
-    node: Node,
+    port: ControllerPort,
     context: RequestContext,
     resources: Sequence[R],
     check: Callable[[R], None],
@@ -95,7 +96,7 @@ async def refused_here(
                 metrics.append(resource.resource_name)
             _check_type(resource.resource_type, loggers=loggers)
             if resource.resource_type == ResourceType.BROKER and resource.resource_name:
-                check_own_id(node, resource.resource_name)
+                check_own_id(port, resource.resource_name)
             check_of_type(resource)
         except Refusal as refusal:
             refused[index] = Outcome(configured_resource(resource), refusal=refusal)
@@ -117,11 +118,11 @@ def _check_type(resource_type: int, *, loggers: bool) -> None:
         raise Refusal(ErrorCode.INVALID_REQUEST, f"Unknown resource type {resource_type}")
 
 
-def check_own_id(node: Node, name: str) -> None:
+def check_own_id(port: ControllerPort, name: str) -> None:
     """Refuse to change the configs of another broker at this node. Raises INVALID_REQUEST."""
-    if broker_id_of(name) != node.broker_id:
+    if broker_id_of(name) != port.broker_id:
         raise Refusal(
-            ErrorCode.INVALID_REQUEST, f"Unexpected broker id, expected {node.broker_id}, but received {name}"
+            ErrorCode.INVALID_REQUEST, f"Unexpected broker id, expected {port.broker_id}, but received {name}"
         )
 
 
@@ -138,8 +139,10 @@ def broker_id_of(name: str) -> int:
 class AlterationPlanner:
     """Judges and stages the alterations of one request at the controller."""
 
-    def __init__(self, node: Node, context: RequestContext, request: Any, alterations: Sequence[Alteration]) -> None:
-        self._node = node
+    def __init__(
+        self, port: ControllerPort, context: RequestContext, request: Any, alterations: Sequence[Alteration]
+    ) -> None:
+        self._port = port
         self._context = context
         self._request = request
         self._alterations = alterations
@@ -156,12 +159,12 @@ class AlterationPlanner:
         self._denied = await denied_in_advance(self._context, ALTER_CONFIGS_OF_TOPIC, topics)
         try:
             return await carry_out(
-                self._node,
+                self._port,
                 self._context,
                 self._request,
                 Parts(self.plan, len(self._context.origin.decided) + len(self._alterations)),
                 self.unbegun,
-                timeout_ms=self._node.request_timeout_ms,
+                timeout_ms=self._port.request_timeout_ms,
                 validate_only=self._validate_only,
             )
         except Refusal as refusal:
@@ -169,7 +172,7 @@ class AlterationPlanner:
                 raise
             # A response with error codes could not tell the forwarding node that nothing is
             # recorded.
-            self._node.decisions.refused(self._context, self._request, refusal)
+            self._port.decisions.refused(self._context, self._request, refusal)
             return [Outcome(Change(""), refusal=refusal)] * (len(self._context.origin.decided) + len(self._alterations))
 
     async def plan(self, draft: Draft, first: int) -> Sequence[Outcome]:
@@ -205,7 +208,7 @@ class AlterationPlanner:
         before, after = outcome.levels or ({}, {})
         try:
             await judge(
-                self._node,
+                self._port,
                 self._context,
                 lambda: questions.loggers(self._asked(), outcome.change, before, after),
                 draft,
@@ -232,10 +235,10 @@ class AlterationPlanner:
         after = topic.with_configs(configs, topic.config_version + 1)
 
         def question() -> AlterTopicRequest:
-            defaults = default_configs(self._node, draft.image)
+            defaults = default_configs(self._port, draft.image)
             return questions.topic_configs(self._asked(), alteration.requested, topic.configs, after, defaults)
 
-        await judge(self._node, self._context, question, draft)
+        await judge(self._port, self._context, question, draft)
         delta = TopicConfigured(name, topic.topic_id, configs=EntityConfigs(configs, after.config_version))
         if self._validate_only:
             draft.suppose(delta)
@@ -258,7 +261,7 @@ class AlterationPlanner:
             defaults = self._defaults(draft, name, before.configs), self._defaults(draft, name, after.configs)
             return questions.broker_configs(self._asked(), alteration.requested, configs, defaults)
 
-        await judge(self._node, self._context, question, draft)
+        await judge(self._port, self._context, question, draft)
         delta = broker_configs(path, after)
         if self._validate_only:
             draft.suppose(delta)
@@ -272,8 +275,8 @@ class AlterationPlanner:
         if `broker` is empty.
         """
         if broker:
-            return default_configs(self._node, draft.image, of_broker=configs)
-        return default_configs(self._node, draft.image, of_all=configs)
+            return default_configs(self._port, draft.image, of_broker=configs)
+        return default_configs(self._port, draft.image, of_all=configs)
 
 
 def config_write(path: str, configs: Configs, version: int) -> Operation:
@@ -292,11 +295,13 @@ def notification(entity_path: str) -> Create:
 
 
 async def alter(
-    node: Node,
+    port: ControllerPort,
     context: RequestContext,
     request: Any,
     decided: Mapping[int, Outcome],
     ask_controller: Handler,
+    *,
+    overrides: TopicOverrides,
 ) -> list[Outcome]:
     """Return the change of each resource of a request. `decided` holds the decisions of this node,
     by index in the request; the controller decides the others.
@@ -306,10 +311,10 @@ async def alter(
     record is refused.
     """
     here, rest = sorted(decided), [index for index in range(len(request.resources)) if index not in decided]
-    is_judged = node.policy is not None and any(outcome.refusal is None for outcome in decided.values())
-    is_sent = bool(here) and (node.audit is not None or is_judged)
+    is_judged = port.policy is not None and any(outcome.refusal is None for outcome in decided.values())
+    is_sent = bool(here) and (port.audit is not None or is_judged)
     if not is_sent:
-        node.decisions.add(context, list(decided.values()), validate_only=request.validate_only)
+        port.decisions.add(context, list(decided.values()), validate_only=request.validate_only)
         if not rest:
             return [decided[index] for index in here]
     asked = context
@@ -318,15 +323,15 @@ async def alter(
         asked = msgspec.structs.replace(context, origin=msgspec.structs.replace(context.origin, decided=elements))
     smaller = msgspec.structs.replace(request, resources=[request.resources[index] for index in rest])
     try:
-        response = await ask_controller(node, asked, smaller)
+        response = await ask_controller(asked, smaller)
     except Refusal as refusal:
-        node.decisions.refused(context, request if is_sent else smaller, refusal)
+        port.decisions.refused(context, request if is_sent else smaller, refusal)
         nothing = Outcome(Change(""), refusal=refusal)
         return [nothing if is_sent else decided.get(index, nothing) for index in range(len(request.resources))]
     finally:
         for resource in smaller.resources:
             if resource.resource_type == ResourceType.TOPIC:
-                node.topic_overrides.forget(resource.resource_name)
+                overrides.forget(resource.resource_name)
     rows = [_change_of(row) for row in response.responses]
     recorded = dict(zip(here, rows, strict=False)) if len(rows) > len(rest) else {}
     answered = dict(zip(rest, rows[len(rows) - len(rest) :], strict=True))

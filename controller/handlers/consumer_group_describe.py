@@ -13,12 +13,9 @@ from ...protocol.messages.consumer_group_describe import (
     ConsumerGroupDescribeResponse,
     DescribedConsumerGroup,
 )
-from .node import Node
 
 
-def handle(
-    _node: Node, _context: RequestContext, request: ConsumerGroupDescribeRequest
-) -> Steps[ConsumerGroupDescribeResponse]:
+def handle(_context: RequestContext, request: ConsumerGroupDescribeRequest) -> Steps[ConsumerGroupDescribeResponse]:
     rows = (
         DescribedConsumerGroup(group_id=group, error_code=ErrorCode.UNSUPPORTED_VERSION) for group in request.group_ids
     )

@@ -7,12 +7,9 @@ from ...network.serving.context import RequestContext
 from ...protocol.api_keys import ApiKey
 from ...protocol.error_codes import ErrorCode
 from ...protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
-from .node import Node
 
 
-def handle(
-    _node: Node, _context: RequestContext, _request: ConsumerGroupHeartbeatRequest
-) -> ConsumerGroupHeartbeatResponse:
+def handle(_context: RequestContext, _request: ConsumerGroupHeartbeatRequest) -> ConsumerGroupHeartbeatResponse:
     return ConsumerGroupHeartbeatResponse(error_code=ErrorCode.UNSUPPORTED_VERSION)
 
 

@@ -12,21 +12,21 @@ from ...protocol.messages.controlled_shutdown import (
     RemainingPartition,
 )
 from ..active import partition_states
+from ..active.active_controller import LocalController
 from ..active.jobs import ControllerMoved
-from .node import Node
 
 
 async def handle(
-    node: Node, _context: RequestContext, request: ControlledShutdownRequest
+    place: LocalController, _context: RequestContext, request: ControlledShutdownRequest
 ) -> ControlledShutdownResponse:
-    return await shut_down(node, request)
+    return await shut_down(place, request)
 
 
-async def shut_down(node: Node, request: ControlledShutdownRequest) -> ControlledShutdownResponse:
+async def shut_down(place: LocalController, request: ControlledShutdownRequest) -> ControlledShutdownResponse:
     """Answer a request of the active controller's own node, which arrives by call instead of by
     network.
     """
-    controller = node.controller
+    controller = place.active
     if controller is None:
         return ControlledShutdownResponse(error_code=ErrorCode.STALE_CONTROLLER_EPOCH)
     broker = controller.image.brokers.get(request.broker_id)

@@ -26,8 +26,8 @@ from ...protocol.acls import (
 from ...protocol.error_codes import ErrorCode
 from ...protocol.messages.create_acls import AclCreation, AclCreationResult, CreateAclsRequest, CreateAclsResponse
 from .acl_filters import check_request
+from .controller_port import ControllerPort
 from .entity_changes import EntityEdit, change_entities, refuse_request
-from .node import Node
 
 NOT_CREATED = "Failed to create ACL"
 OPERATIONS = frozenset(each for each in AclOperation if each > AclOperation.ANY)
@@ -36,11 +36,11 @@ PERMISSIONS = frozenset({PermissionType.DENY, PermissionType.ALLOW})
 Entries = frozenset[AccessControlEntry]
 
 
-async def handle(node: Node, context: RequestContext, request: CreateAclsRequest) -> CreateAclsResponse:
+async def handle(port: ControllerPort, context: RequestContext, request: CreateAclsRequest) -> CreateAclsResponse:
     try:
         check_request(context, ALTER_CLUSTER)
     except Refusal as refusal:
-        await refuse_request(node, context, request, refusal)
+        await refuse_request(port, context, request, refusal)
     rows: list[ResourcePattern | int] = []
     added: dict[ResourcePattern, set[AccessControlEntry]] = {}
     refused: dict[int, Refusal] = {}
@@ -60,7 +60,7 @@ async def handle(node: Node, context: RequestContext, request: CreateAclsRequest
         _refused(request.creations[row], refused[row]) if isinstance(row, int) else _added(row, added[row])
         for row in once
     ]
-    outcomes = dict(zip(once, await change_entities(node, context, request, edits), strict=True))
+    outcomes = dict(zip(once, await change_entities(port, context, request, edits), strict=True))
     return CreateAclsResponse(
         results=[
             AclCreationResult(error_code=outcomes[row].code, error_message=outcomes[row].message or "") for row in rows

@@ -21,42 +21,48 @@ from ...network.serving.context import RequestContext
 from ...protocol.error_codes import ErrorCode
 from ...protocol.messages.create_delegation_token import CreateDelegationTokenRequest, CreateDelegationTokenResponse
 from ...security.principal import USER
-from ..broker.delegation_tokens import MAX_CHARACTERS, MAX_CHARACTERS_OF_TOKEN
+from ..broker.delegation_tokens import MAX_CHARACTERS, MAX_CHARACTERS_OF_TOKEN, DelegationTokens
+from .controller_port import ControllerPort
 from .delegation_tokens import ask_if_allowed, check_channel, check_enabled, refusing, requester_of, type_and_name
 from .entity_changes import EntityEdit, change_entities
-from .node import Node
 
 
 async def receive(
-    node: Node, context: RequestContext, request: CreateDelegationTokenRequest, ask_controller: Handler
+    port: ControllerPort,
+    tokens: DelegationTokens,
+    context: RequestContext,
+    request: CreateDelegationTokenRequest,
+    ask_controller: Handler,
 ) -> CreateDelegationTokenResponse:
     response: CreateDelegationTokenResponse = await ask_if_allowed(
-        node, context, request, ask_controller, lambda code: _response(context, request, code, None)
+        port, context, request, ask_controller, lambda code: _response(context, request, code, None)
     )
     if response.error_code == ErrorCode.NONE:
-        node.delegation_tokens.compare_keys(response.token_id, response.hmac)
+        tokens.compare_keys(response.token_id, response.hmac)
     return response
 
 
 async def handle(
-    node: Node, context: RequestContext, request: CreateDelegationTokenRequest
+    port: ControllerPort, tokens: DelegationTokens, context: RequestContext, request: CreateDelegationTokenRequest
 ) -> CreateDelegationTokenResponse:
     """Answer a request at the active controller."""
     operations = operations_of(request)
     token: DelegationToken | None = None
     try:
-        token = _new_token(node, context, request)
+        token = _new_token(port, tokens, context, request)
         edit = _creation(token, operations)
     except Refusal as refusal:
         edit = refusing(refusal, operations)
-    (outcome,) = await change_entities(node, context, request, [edit])
-    key = node.delegation_tokens.key
+    (outcome,) = await change_entities(port, context, request, [edit])
+    key = tokens.key
     if outcome.refusal is not None or token is None or key is None:
         return _response(context, request, outcome.code, None)
     return _response(context, request, ErrorCode.NONE, token, key.hmac(token.token_id))
 
 
-def _new_token(node: Node, context: RequestContext, request: CreateDelegationTokenRequest) -> DelegationToken:
+def _new_token(
+    port: ControllerPort, tokens: DelegationTokens, context: RequestContext, request: CreateDelegationTokenRequest
+) -> DelegationToken:
     """Return the token that a request asks for. The checks have Kafka's order. Raises Refusal."""
     check_channel(context)
     requester, owner = requester_of(context), _owner(context, request)
@@ -64,8 +70,8 @@ def _new_token(node: Node, context: RequestContext, request: CreateDelegationTok
         raise Refusal(ErrorCode.DELEGATION_TOKEN_AUTHORIZATION_FAILED)
     if any(renewer.principal_type != USER for renewer in request.renewers) or _has_no_type(request):
         raise Refusal(ErrorCode.INVALID_PRINCIPAL_TYPE)
-    check_enabled(node)
-    now, longest = now_ms(), node.config.integer("delegation.token.max.lifetime.ms")
+    check_enabled(tokens)
+    now, longest = now_ms(), port.configs.static.integer("delegation.token.max.lifetime.ms")
     wanted = request.max_lifetime_ms
     max_ms = now + (longest if wanted <= 0 else min(wanted, longest))
     token = DelegationToken(
@@ -74,10 +80,10 @@ def _new_token(node: Node, context: RequestContext, request: CreateDelegationTok
         requester=requester,
         renewers=tuple(map(text_of, request.renewers)),
         issued_ms=now,
-        expires_ms=min(max_ms, now + node.config.integer("delegation.token.expiry.time.ms")),
+        expires_ms=min(max_ms, now + port.configs.static.integer("delegation.token.expiry.time.ms")),
         max_ms=max_ms,
     )
-    if not node.delegation_tokens.have_room_for(token):
+    if not tokens.have_room_for(token):
         raise Refusal(
             ErrorCode.INVALID_REQUEST,
             f"A token has {MAX_CHARACTERS_OF_TOKEN} characters at most, and all tokens that one user has created "

@@ -6,6 +6,7 @@ total.
 
 from collections import Counter
 from collections.abc import Sequence
+from random import Random
 
 import msgspec
 
@@ -18,6 +19,7 @@ from ...cluster.entities import Partition, Topic
 from ...cluster.errors import Refusal
 from ...cluster.image import Image
 from ...cluster.placement import assign_replicas, placed_brokers, start_for_new_partitions
+from ...cluster.quotas.mutation_quota import MutationQuotas, RequestQuota
 from ...cluster.znodes import layout
 from ...cluster.znodes.topics import encode_topic
 from ...network.serving.api import served
@@ -35,18 +37,24 @@ from ..active.jobs import Draft, StagedElement
 from ..active.stored_topics import refuse_damaged
 from .change_quotas import quota_of
 from .changes import carry_out
-from .node import Node
+from .controller_port import ControllerPort
 from .parts import Parts, each
 from .planning import check_storable, default_configs, denied_in_advance, judge, partition_znodes
 
 DENIED = (ErrorCode.TOPIC_AUTHORIZATION_FAILED, "The topic authorization is failed.")
 
 
-async def handle(node: Node, context: RequestContext, request: CreatePartitionsRequest) -> CreatePartitionsResponse:
-    planner = PartitionsPlanner(node, context, request)
+async def handle(
+    port: ControllerPort,
+    quotas: MutationQuotas,
+    random: Random,
+    context: RequestContext,
+    request: CreatePartitionsRequest,
+) -> CreatePartitionsResponse:
+    planner = PartitionsPlanner(port, context, request, quota_of(quotas, context, strict_since=3), random)
     await planner.ask_permissions()
     outcomes = await carry_out(
-        node,
+        port,
         context,
         request,
         Parts(planner.plan, planner.count),
@@ -68,11 +76,19 @@ async def handle(node: Node, context: RequestContext, request: CreatePartitionsR
 class PartitionsPlanner:
     """Judges the topics of one request. A topic named twice gets one row, which refuses it."""
 
-    def __init__(self, node: Node, context: RequestContext, request: CreatePartitionsRequest) -> None:
-        self._node = node
+    def __init__(
+        self,
+        port: ControllerPort,
+        context: RequestContext,
+        request: CreatePartitionsRequest,
+        quota: RequestQuota,
+        random: Random,
+    ) -> None:
+        self._port = port
+        self._random = random
         self._context = context
         self._request = request
-        self.quota = quota_of(node, context, strict_since=3)
+        self.quota = quota
         occurrences = Counter(topic.name for topic in request.topics)
         self._once = [topic for topic in request.topics if occurrences[topic.name] == 1]
         self._repeated = [name for name, times in occurrences.items() if times > 1]
@@ -115,12 +131,12 @@ class PartitionsPlanner:
                 before, partitions=before.partitions + self._led(draft.image, added), version=before.version + 1
             )
             await judge(
-                self._node,
+                self._port,
                 self._context,
                 lambda: questions.growth(
                     questions.asked_by(self._context, validate_only=self._request.validate_only),
                     after,
-                    default_configs(self._node, draft.image),
+                    default_configs(self._port, draft.image),
                     is_placed=wanted.assignments is None,
                 ),
                 draft,
@@ -184,7 +200,7 @@ class PartitionsPlanner:
             raise Refusal(ErrorCode.INVALID_PARTITIONS, f"Topic already has {current} partitions.")
         if wanted.assignments is not None:
             return manual_rows(image, topic, wanted.assignments, wanted.count - current)
-        check_storable(self._node, wanted.count, topic.replication_factor)
+        check_storable(self._port, wanted.count, topic.replication_factor)
         brokers = placed_brokers(image)
         return tuple(
             assign_replicas(
@@ -193,7 +209,7 @@ class PartitionsPlanner:
                 topic.replication_factor,
                 start=start_for_new_partitions(brokers, topic.partitions[0].replicas[0]),
                 first_partition=current,
-                random=self._node.random.randrange,
+                random=self._random.randrange,
             )
         )
 

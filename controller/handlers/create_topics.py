@@ -7,6 +7,7 @@ ways gets the same error as from Kafka.
 from collections import Counter
 from collections.abc import Container, Mapping, Sequence
 from contextlib import suppress
+from random import Random
 from typing import cast
 
 from immutables import Map
@@ -32,6 +33,7 @@ from ...cluster.entities import Partition, Topic
 from ...cluster.errors import Refusal
 from ...cluster.image import Image
 from ...cluster.placement import PlacedBroker, assign_replicas, check_counts, placed_brokers
+from ...cluster.quotas.mutation_quota import MutationQuotas, RequestQuota
 from ...cluster.random_ids import new_id
 from ...cluster.znodes import layout
 from ...cluster.znodes.configs import encode_config
@@ -56,7 +58,7 @@ from ...store.base import Create, Operation, SetData
 from ..active.jobs import Draft, StagedElement
 from .change_quotas import quota_of
 from .changes import carry_out
-from .node import Node
+from .controller_port import ControllerPort
 from .parts import Parts, each
 from .planning import check_storable, default_configs, denied_in_advance, judge, partition_znodes
 
@@ -67,11 +69,17 @@ CONFIGS_SINCE = 5
 DENIED = (ErrorCode.TOPIC_AUTHORIZATION_FAILED, "Authorization failed.")
 
 
-async def handle(node: Node, context: RequestContext, request: CreateTopicsRequest) -> CreateTopicsResponse:
-    planner = CreationPlanner(node, context, request)
+async def handle(
+    port: ControllerPort,
+    quotas: MutationQuotas,
+    random: Random,
+    context: RequestContext,
+    request: CreateTopicsRequest,
+) -> CreateTopicsResponse:
+    planner = CreationPlanner(port, context, request, quota_of(quotas, context, strict_since=6), random)
     await planner.ask_permissions()
     outcomes = await carry_out(
-        node,
+        port,
         context,
         request,
         Parts(planner.plan, len(request.topics)),
@@ -87,13 +95,21 @@ async def handle(node: Node, context: RequestContext, request: CreateTopicsReque
 class CreationPlanner:
     """Judges the topics of one request; each topic is judged with the earlier ones in effect."""
 
-    def __init__(self, node: Node, context: RequestContext, request: CreateTopicsRequest) -> None:
-        self._node = node
+    def __init__(
+        self,
+        port: ControllerPort,
+        context: RequestContext,
+        request: CreateTopicsRequest,
+        quota: RequestQuota,
+        random: Random,
+    ) -> None:
+        self._port = port
+        self._random = random
         self._context = context
         self._request = request
         self.occurrences = Counter(topic.name for topic in request.topics)
         self._created: dict[str, Topic] = {}
-        self.quota = quota_of(node, context, strict_since=6)
+        self.quota = quota
         self._admitted: set[str] = set()
         """The topics that passed the checks of the request as such."""
         self._denied: frozenset[str] = NO_NAMES
@@ -124,12 +140,12 @@ class CreationPlanner:
             self._admitted.add(wanted.name)
             topic, is_placed = await self._resolve(draft, wanted)
             await judge(
-                self._node,
+                self._port,
                 self._context,
                 lambda: questions.creation(
                     questions.asked_by(self._context, validate_only=self._request.validate_only),
                     topic,
-                    default_configs(self._node, draft.image),
+                    default_configs(self._port, draft.image),
                     is_placed=is_placed,
                     automatic=self._context.origin.api_key >= 0,
                 ),
@@ -187,9 +203,9 @@ class CreationPlanner:
         counts = None if wanted.assignments else self._counts(brokers, wanted)
         check_name(image, wanted.name)
         assignment = manual_assignment(image, wanted) if counts is None else ()
-        validate_topic_configs(configs, self._node.dynamic_configs.current)
+        validate_topic_configs(configs, self._port.configs.current)
         if counts is not None:
-            assignment = tuple(assign_replicas(brokers, *counts, random=self._node.random.randrange))
+            assignment = tuple(assign_replicas(brokers, *counts, random=self._random.randrange))
             await draft.time_slice.pause()
         return self._topic(image, wanted.name, assignment, configs), counts is not None
 
@@ -197,12 +213,12 @@ class CreationPlanner:
         """Return how many partitions and replicas the topic gets. Raises Refusal if they cannot be
         placed.
         """
-        partitions, factor, config = wanted.num_partitions, wanted.replication_factor, self._node.config
+        partitions, factor, config = wanted.num_partitions, wanted.replication_factor, self._port.configs.static
         if partitions == -1:
             partitions = config.integer("num.partitions")
         if factor == -1:
             factor = config.integer("default.replication.factor")
-        check_storable(self._node, partitions, factor)
+        check_storable(self._port, partitions, factor)
         check_counts(brokers, partitions, factor)
         return partitions, factor
 
@@ -250,7 +266,7 @@ class CreationPlanner:
             topic_id=topic.topic_id if outcome.is_carried_out else bytes(16),
             num_partitions=len(topic.partitions),
             replication_factor=topic.replication_factor,
-            configs=described(topic.configs, self._node.dynamic_configs.current, self._context.api_version),
+            configs=described(topic.configs, self._port.configs.current, self._context.api_version),
         )
 
 

@@ -20,8 +20,9 @@ from ...network.serving.api import Handler
 from ...network.serving.context import RequestContext
 from ...policies.interface import ANONYMOUS
 from ...protocol.error_codes import ErrorCode
+from ..broker.delegation_tokens import DelegationTokens
+from .controller_port import ControllerPort
 from .entity_changes import EntityEdit, change_entities
-from .node import Node
 
 
 def check_channel(context: RequestContext) -> None:
@@ -32,9 +33,9 @@ def check_channel(context: RequestContext) -> None:
         raise Refusal(ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED)
 
 
-def check_enabled(node: Node) -> None:
+def check_enabled(tokens: DelegationTokens) -> None:
     """Raise DELEGATION_TOKEN_AUTH_DISABLED on a node without a key."""
-    if node.delegation_tokens.key is None:
+    if tokens.key is None:
         raise Refusal(ErrorCode.DELEGATION_TOKEN_AUTH_DISABLED)
 
 
@@ -57,10 +58,12 @@ def refusing(refusal: Refusal, operations: Mapping[str, str | None]) -> EntityEd
 
 
 async def alter_token(
-    node: Node,
+    port: ControllerPort,
+    tokens: DelegationTokens,
     context: RequestContext,
     request: Any,
     alter: Callable[[DelegationToken], DelegationToken | None],
+    *,
     operations: Mapping[str, str | None],
 ) -> tuple[ErrorCode, DelegationToken | None]:
     """Alter the token whose HMAC is in the request, if the client is its owner or one of its
@@ -78,12 +81,12 @@ async def alter_token(
         after = alter(token)
         return after
 
-    (outcome,) = await change_entities(node, context, request, [_edit_of(node, context, request, edit, operations)])
+    (outcome,) = await change_entities(port, context, request, [_edit_of(tokens, context, request, edit, operations)])
     return outcome.code, None if outcome.refusal is not None else after
 
 
 def _edit_of(
-    node: Node,
+    tokens: DelegationTokens,
     context: RequestContext,
     request: Any,
     edit: Callable[[DelegationToken | None], DelegationToken | None],
@@ -91,10 +94,10 @@ def _edit_of(
 ) -> EntityEdit:
     try:
         check_channel(context)
-        check_enabled(node)
+        check_enabled(tokens)
     except Refusal as refusal:
         return refusing(refusal, operations)
-    token = node.delegation_tokens.with_hmac(request.hmac)
+    token = tokens.with_hmac(request.hmac)
     if token is None:
         return refusing(Refusal(ErrorCode.DELEGATION_TOKEN_NOT_FOUND), operations)
     return EntityEdit(
@@ -112,7 +115,11 @@ def expiring_at(token: DelegationToken, now: int, expires_ms: int) -> Delegation
 
 
 async def ask_if_allowed(
-    node: Node, context: RequestContext, request: Any, ask_controller: Handler, refused: Callable[[ErrorCode], Any]
+    port: ControllerPort,
+    context: RequestContext,
+    request: Any,
+    ask_controller: Handler,
+    refused: Callable[[ErrorCode], Any],
 ) -> Any:
     """Answer a request at the node that received it. Whether the connection may ask is checked
     there, as in Kafka; `refused` returns the response if it may not. If there is an audit log, the
@@ -121,7 +128,7 @@ async def ask_if_allowed(
     try:
         check_channel(context)
     except Refusal as refusal:
-        if node.audit is None:
-            node.decisions.refused(context, request, refusal)
+        if port.audit is None:
+            port.decisions.refused(context, request, refusal)
             return refused(refusal.code)
-    return await ask_controller(node, context, request)
+    return await ask_controller(context, request)

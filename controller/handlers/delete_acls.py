@@ -23,21 +23,20 @@ from ...protocol.messages.delete_acls import (
     DeleteAclsResponse,
 )
 from .acl_filters import check_request
-from .changes import active_controller
+from .controller_port import ControllerPort
 from .entity_changes import EntityEdit, change_entities, refuse_request
-from .node import Node
 
 Entries = frozenset[AccessControlEntry]
 
 
-async def handle(node: Node, context: RequestContext, request: DeleteAclsRequest) -> DeleteAclsResponse:
+async def handle(port: ControllerPort, context: RequestContext, request: DeleteAclsRequest) -> DeleteAclsResponse:
     try:
         check_request(context, ALTER_CLUSTER)
     except Refusal as refusal:
-        await refuse_request(node, context, request, refusal)
+        await refuse_request(port, context, request, refusal)
     filters = [acl_filter(each) for each in request.filters]
-    removals = await _removals(filters, active_controller(node).image.acls)
-    outcomes = await change_entities(node, context, request, [each.requested() for each in removals])
+    removals = await _removals(filters, port.controller.serving().image.acls)
+    outcomes = await change_entities(port, context, request, [each.requested() for each in removals])
     answer = DeleteAclsResponse(filter_results=[_result() for _ in filters])
     for removal, outcome in zip(removals, outcomes, strict=True):
         for entry, index in removal.removed.items():

@@ -13,17 +13,16 @@ from ...network.serving.context import RequestContext
 from ...process.time_slices import in_time_slices
 from ...protocol.error_codes import ErrorCode
 from ...protocol.messages.delete_groups import DeletableGroupResult, DeleteGroupsRequest, DeleteGroupsResponse
-from .changes import active_controller
+from .controller_port import ControllerPort
 from .entity_changes import EntityEdit, change_entities
 from .groups import edit_of, is_coordinated_by, receiving_node, refusing
-from .node import Node
 
 
-async def handle(node: Node, context: RequestContext, request: DeleteGroupsRequest) -> DeleteGroupsResponse:
+async def handle(port: ControllerPort, context: RequestContext, request: DeleteGroupsRequest) -> DeleteGroupsResponse:
     """Answer a request at the active controller."""
     names = list(dict.fromkeys(request.groups_names))
-    edits = [each for each in await in_time_slices(_edits(node, context, names)) if each is not None]
-    outcomes = await change_entities(node, context, request, edits)
+    edits = [each for each in await in_time_slices(_edits(port, context, names)) if each is not None]
+    outcomes = await change_entities(port, context, request, edits)
     codes = {outcome.change.resource: outcome.code for outcome in outcomes}
     return DeleteGroupsResponse(
         results=[
@@ -32,9 +31,9 @@ async def handle(node: Node, context: RequestContext, request: DeleteGroupsReque
     )
 
 
-def _edits(node: Node, context: RequestContext, names: list[str]) -> Iterator[EntityEdit | None]:
+def _edits(port: ControllerPort, context: RequestContext, names: list[str]) -> Iterator[EntityEdit | None]:
     """Yield the edits of groups, None for one that the node that was asked does not coordinate."""
-    topics, receiver = active_controller(node).image.topics, receiving_node(node, context)
+    topics, receiver = port.controller.serving().image.topics, receiving_node(port, context)
 
     def delete(group: Group | None) -> None:
         if group is None or not (group.exists(topics) or group.is_damaged):
@@ -44,7 +43,7 @@ def _edits(node: Node, context: RequestContext, names: list[str]) -> Iterator[En
         if not context.may(DELETE_GROUP, name):
             yield refusing(name, Refusal(ErrorCode.GROUP_AUTHORIZATION_FAILED), {})
         else:
-            yield edit_of(name, delete, {}) if is_coordinated_by(receiver, node, name) else None
+            yield edit_of(name, delete, {}) if is_coordinated_by(receiver, port.cache.image.topics, name) else None
 
 
 API = served(SPEC, handle)

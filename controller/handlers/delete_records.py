@@ -34,7 +34,7 @@ from ...protocol.messages.delete_records import (
 )
 from ..active.jobs import Draft
 from .changes import carry_out
-from .node import Node
+from .controller_port import ControllerPort
 from .parts import PartsOfElements
 from .planning import answered_code, default_configs, denied_in_advance, judge_change
 
@@ -49,30 +49,30 @@ Partition = tuple[str, int]
 
 
 async def receive(
-    node: Node, context: RequestContext, request: DeleteRecordsRequest, ask_controller: Handler
+    port: ControllerPort, context: RequestContext, request: DeleteRecordsRequest, ask_controller: Handler
 ) -> DeleteRecordsResponse:
     """Answer a request of a client at the node that received it: partitions that it does not lead
     itself, and the others as the controller decides.
     """
-    if node.cache.is_behind:
-        await node.cache.wait_expected_update()
+    if port.cache.is_behind:
+        await port.cache.wait_expected_update()
     wanted = {
         (topic.resource, index): offset
         for topic in topics_with_deleted_records(request)  # of a partition that is named twice the last offset counts
         for index, offset in (topic.delete_records_offsets or {}).items()
     }
-    image = node.cache.image
+    image = port.cache.image
     elsewhere = {
         (name, index): code
         for name, index in wanted
-        if context.may(DELETE_TOPIC, name) and (code := _refused_here(node, image, name, index)) is not None
+        if context.may(DELETE_TOPIC, name) and (code := _refused_here(port, image, name, index)) is not None
     }
     left = {partition: offset for partition, offset in wanted.items() if partition not in elsewhere}
     codes: dict[Partition, int] = dict(elsewhere)
     throttle_time_ms = 0
     if left:
         asked = msgspec.structs.replace(_request(left, request.timeout_ms), unknown_tags=request.unknown_tags)
-        response = await ask_controller(node, context, asked)
+        response = await ask_controller(context, asked)
         throttle_time_ms = response.throttle_time_ms
         codes |= {
             (topic.name, row.partition_index): row.error_code for topic in response.topics for row in topic.partitions
@@ -81,7 +81,7 @@ async def receive(
     return _response({each: codes.get(each, ErrorCode.UNSUPPORTED_VERSION) for each in wanted}, throttle_time_ms)
 
 
-def _refused_here(node: Node, image: Image, name: str, index: int) -> ErrorCode | None:
+def _refused_here(port: ControllerPort, image: Image, name: str, index: int) -> ErrorCode | None:
     """Return why another node has to be asked; None if this node leads the partition, or if the
     controller refuses it in any case, because the topic is internal.
     """
@@ -89,17 +89,17 @@ def _refused_here(node: Node, image: Image, name: str, index: int) -> ErrorCode 
     partition = None if topic is None else topic.partition(index)
     if topic is None or partition is None:
         return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-    if topic.is_internal or partition.leader == node.broker_id:
+    if topic.is_internal or partition.leader == port.broker_id:
         return None
     return ErrorCode.NOT_LEADER_OR_FOLLOWER
 
 
-async def handle(node: Node, context: RequestContext, request: DeleteRecordsRequest) -> DeleteRecordsResponse:
+async def handle(port: ControllerPort, context: RequestContext, request: DeleteRecordsRequest) -> DeleteRecordsResponse:
     """Answer a request at the active controller, whichever node leads the partitions."""
-    planner = RecordsPlanner(node, context, request)
+    planner = RecordsPlanner(port, context, request)
     await planner.ask_permissions()
     outcomes = await carry_out(
-        node,
+        port,
         context,
         request,
         planner.parts,
@@ -121,8 +121,8 @@ class RecordsPlanner:
     reason are one change, and those that the policy judges another.
     """
 
-    def __init__(self, node: Node, context: RequestContext, request: DeleteRecordsRequest) -> None:
-        self._node = node
+    def __init__(self, port: ControllerPort, context: RequestContext, request: DeleteRecordsRequest) -> None:
+        self._port = port
         self._context = context
         self.validate_only = is_dry_run(request)
         wanted = {each.resource: each.delete_records_offsets or {} for each in topics_with_deleted_records(request)}
@@ -163,7 +163,7 @@ class RecordsPlanner:
             outcome = Outcome(Change(name, delete_records_offsets=valid), is_done=not self.validate_only)
             try:
                 await judge_change(
-                    self._node,
+                    self._port,
                     self._context,
                     draft,
                     outcome,
@@ -185,7 +185,7 @@ class RecordsPlanner:
         if topic is None or refusal is not None:
             return lambda _index, _offset: refusal
         partitions = len(topic.partitions)
-        own = EffectiveConfigs(canonical_configs(topic.configs), default_configs(self._node, image))
+        own = EffectiveConfigs(canonical_configs(topic.configs), default_configs(self._port, image))
         deletes = DELETE in own[CLEANUP_POLICY].split(",")
 
         def check(index: int, offset: int) -> ErrorCode | None:

@@ -17,6 +17,7 @@ from ...cluster.delta import NO_CHANGE, TopicMarked
 from ...cluster.entities import NO_TOPIC_ID, Topic
 from ...cluster.errors import Refusal
 from ...cluster.image import Image
+from ...cluster.quotas.mutation_quota import MutationQuotas, RequestQuota
 from ...cluster.znodes import layout
 from ...network.serving.api import served
 from ...network.serving.context import NO_NAMES, RequestContext
@@ -32,7 +33,7 @@ from ...store.base import Create
 from ..active.jobs import Draft, StagedElement
 from .change_quotas import quota_of
 from .changes import carry_out
-from .node import Node
+from .controller_port import ControllerPort
 from .parts import Parts, each
 from .planning import answered_code, denied_in_advance, judge
 
@@ -50,16 +51,19 @@ def refuse_names_with_ids(topics: Iterable[RequestedDeletion | DeleteTopicState]
         raise Refusal(ErrorCode.INVALID_REQUEST, "Topic name and topic id can not both be specified.")
 
 
-async def handle(node: Node, context: RequestContext, request: DeleteTopicsRequest) -> DeleteTopicsResponse:
+async def handle(
+    port: ControllerPort, quotas: MutationQuotas, context: RequestContext, request: DeleteTopicsRequest
+) -> DeleteTopicsResponse:
     wanted = [RequestedDeletion(name) for name in request.topic_names] or [
         RequestedDeletion(topic.name, topic.topic_id) for topic in request.topics
     ]
     once = list(dict.fromkeys(wanted))
-    planner = DeletionPlanner(node, context, once, validate_only=is_dry_run(request))
+    quota = quota_of(quotas, context, strict_since=5)
+    planner = DeletionPlanner(port, context, once, quota, validate_only=is_dry_run(request))
     await planner.ask_permissions()
     parts = Parts(planner.plan, len(once))
     deletions = await carry_out(
-        node,
+        port,
         context,
         request,
         parts,
@@ -91,13 +95,19 @@ class DeletionPlanner:
     """
 
     def __init__(
-        self, node: Node, context: RequestContext, wanted: Sequence[RequestedDeletion], *, validate_only: bool = False
+        self,
+        port: ControllerPort,
+        context: RequestContext,
+        wanted: Sequence[RequestedDeletion],
+        quota: RequestQuota,
+        *,
+        validate_only: bool = False,
     ) -> None:
         self.validate_only = validate_only
-        self._node = node
+        self._port = port
         self._context = context
         self._wanted = wanted
-        self.quota = quota_of(node, context, strict_since=5)
+        self.quota = quota
         self.names: dict[RequestedDeletion, str] = {}
         """The name of each topic that the request gives by id."""
         self._denied: frozenset[str] = NO_NAMES
@@ -149,7 +159,7 @@ class DeletionPlanner:
 
     def _check_request(self) -> None:
         """Raise Refusal if the request as a whole cannot be carried out."""
-        if not self._node.config.boolean("delete.topic.enable"):
+        if not self._port.configs.static.boolean("delete.topic.enable"):
             is_old = self._context.origin.api_version < 3
             code = ErrorCode.INVALID_REQUEST if is_old else ErrorCode.TOPIC_DELETION_DISABLED
             raise Refusal(code, reason="delete.topic.enable is false.")
@@ -158,11 +168,11 @@ class DeletionPlanner:
     async def _plan_topic(self, draft: Draft, topic: Topic) -> Outcome:
         marked = TopicMarked(topic.name, topic.topic_id)
         try:
-            if topic.marked_for_deletion and marked.is_complete(self._node.cache.image):
+            if topic.marked_for_deletion and marked.is_complete(self._port.cache.image):
                 raise Refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
             created_ms = await self._created_ms(topic)
             await judge(
-                self._node,
+                self._port,
                 self._context,
                 lambda: questions.asked_by(self._context, validate_only=self.validate_only).delete_topic(
                     topic.name, created_ms=created_ms
@@ -187,10 +197,10 @@ class DeletionPlanner:
 
         The store is asked only if a rule reads the time of creation; otherwise None is returned.
         """
-        rules = None if self._node.policy is None else self._node.policy.rules
+        rules = None if self._port.policy is None else self._port.policy.rules
         if rules is None or not rules.reads_creation:
             return None
-        entry = await self._node.store.get(layout.topic_path(topic.name))
+        entry = await self._port.store.get(layout.topic_path(topic.name))
         return now_ms() if entry is None else entry.stat.ctime_ms
 
     def _resolve(self, image: Image, wanted: RequestedDeletion) -> Topic:

@@ -19,8 +19,8 @@ from ...protocol.messages.describe_acls import (
     DescribeAclsResource,
     DescribeAclsResponse,
 )
+from ..broker.view import BrokerView, EncodedRows
 from .acl_filters import check_request
-from .node import Node
 
 DESCRIBE_CLUSTER = Permission(
     AclOperation.DESCRIBE, AclResourceType.CLUSTER, "CLUSTER_AUTHORIZATION_FAILED for the request"
@@ -32,38 +32,38 @@ AclsOfPattern = tuple[ResourcePattern, Collection[AccessControlEntry]]
 NO_AUTHORIZER = "No Authorizer is configured on the broker"
 
 
-def handle(node: Node, context: RequestContext, request: DescribeAclsRequest) -> Steps[DescribeAclsResponse]:
+def handle(view: BrokerView, context: RequestContext, request: DescribeAclsRequest) -> Steps[DescribeAclsResponse]:
     check_request(context, DESCRIBE_CLUSTER, NO_AUTHORIZER)
-    wanted, acls = acl_filter(request), node.cache.image.acls
-    kept = node.described_acls.get(acls, (wanted, context.api_version))
+    wanted, acls = acl_filter(request), view.cache.image.acls
+    kept = view.encoded.acls.get(acls, (wanted, context.api_version))
     if kept is not None:
         return _response(kept)
     found = [(pattern, acls[pattern].entries) for pattern in wanted.patterns(acls)]
     if len(found) <= KEPT_SINCE:
         return _response((yield from one_by_one(_resources(wanted, found))))
-    return (yield from _kept(node, context, wanted, found, acls))
+    return (yield from _kept(view.encoded, context, wanted, found, acls))
 
 
 def _kept(
-    node: Node, context: RequestContext, wanted: AclFilter, found: Collection[AclsOfPattern], state: object
+    encoded: EncodedRows, context: RequestContext, wanted: AclFilter, found: Collection[AclsOfPattern], state: object
 ) -> Steps[DescribeAclsResponse]:
     """Answer with very many ACLs, and keep the answer for those who ask the same of this state."""
     encode = encoder(DescribeAclsResource, context.api_version)
     rows = (
-        _encoded_resources(node, context.api_version, found)
+        _encoded_resources(encoded, context.api_version, found)
         if wanted.matches_every_entry
         else map(encode, _resources(wanted, found))
     )
     joined = Joined((yield from one_by_one(rows)))
-    node.described_acls.keep(state, (wanted, context.api_version), joined, joined.size)
+    encoded.acls.keep(state, (wanted, context.api_version), joined, joined.size)
     return _response(joined)
 
 
-def _encoded_resources(node: Node, version: int, found: Collection[AclsOfPattern]) -> Iterator[bytes]:
+def _encoded_resources(encoded: EncodedRows, version: int, found: Collection[AclsOfPattern]) -> Iterator[bytes]:
     """Yield the rows of patterns with all their ACLs. Only patterns whose ACLs have changed are
     encoded anew.
     """
-    encode, fragments = encoder(DescribeAclsResource, version), node.described_patterns
+    encode, fragments = encoder(DescribeAclsResource, version), encoded.acl_patterns
     fragments.follow(None, VERSIONS_KEPT * len(found))
     for pattern, acls in sorted(found, key=itemgetter(0)):
 

@@ -10,7 +10,7 @@ from enum import IntEnum
 
 from ...admin.permissions import Permission
 from ...cluster.errors import Refusal
-from ...cluster.quotas.client_quotas import EntityKey
+from ...cluster.quotas.client_quotas import ClientQuotas, EntityKey
 from ...cluster.znodes.entity_names import CLIENT_ID, IP, USER
 from ...network.serving.api import ServedApi
 from ...network.serving.context import RequestContext
@@ -26,7 +26,6 @@ from ...protocol.messages.describe_client_quotas import (
     DescribeClientQuotasResponse,
     DescribedQuotaEntity,
 )
-from .node import Node
 
 DESCRIBE_CONFIGS = Permission(
     AclOperation.DESCRIBE_CONFIGS, AclResourceType.CLUSTER, "CLUSTER_AUTHORIZATION_FAILED, and no quotas"
@@ -44,13 +43,12 @@ class Match(IntEnum):
 
 
 def handle(
-    node: Node, context: RequestContext, request: DescribeClientQuotasRequest
+    quotas: ClientQuotas, context: RequestContext, request: DescribeClientQuotasRequest
 ) -> Steps[DescribeClientQuotasResponse]:
     context.check_cluster(DESCRIBE_CONFIGS)
     components = _components(request)
-    quotas = node.quotas.clients.all
-    matching = [key for key in quotas if _matches(dict(key), components, strict=request.strict)]
-    entries = yield from one_by_one(_entry(key, quotas[key]) for key in sorted(matching, key=_order))
+    matching = [key for key in quotas.all if _matches(dict(key), components, strict=request.strict)]
+    entries = yield from one_by_one(_entry(key, quotas.all[key]) for key in sorted(matching, key=_order))
     return DescribeClientQuotasResponse(error_message="", entries=entries)
 
 

@@ -11,8 +11,8 @@ from ...protocol.acls import AclOperation, AclResourceType
 from ...protocol.api_keys import ApiKey
 from ...protocol.error_codes import ErrorCode
 from ...protocol.messages.describe_cluster import DescribeClusterBroker, DescribeClusterRequest, DescribeClusterResponse
+from ..broker.view import BrokerView
 from .authorized_operations import cluster_operations
-from .node import Node
 
 BROKERS, CONTROLLERS = 1, 2
 """The endpoint types of KIP-919. In ZooKeeper mode only brokers have endpoints."""
@@ -21,12 +21,12 @@ DESCRIBE_CLUSTER = Permission(
 )
 
 
-def handle(node: Node, context: RequestContext, request: DescribeClusterRequest) -> DescribeClusterResponse:
+def handle(view: BrokerView, context: RequestContext, request: DescribeClusterRequest) -> DescribeClusterResponse:
     _check_endpoint_type(request.endpoint_type)
-    image = node.cache.image
+    image = view.cache.image
     reachable = endpoints_at(image.brokers, context.listener)
     return DescribeClusterResponse(
-        cluster_id=node.cluster_id,
+        cluster_id=view.cluster_id,
         # A controller that is not in the list is not named, because clients would search for it.
         controller_id=image.controller_id if image.controller_id in reachable else -1,
         brokers=[

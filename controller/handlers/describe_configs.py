@@ -1,8 +1,7 @@
 """DescribeConfigs (32) returns the configs of topics, of this node and of all nodes, and the levels
 of this node's loggers.
 
-The controller takes the overrides of topics from its image, and every other node reads them from
-the store and watches them. Rows stand in the order of the request. A resource that is named twice
+Rows stand in the order of the request. A resource that is named twice
 gets its encoded row twice, within the bounds of `AnswerSize`.
 """
 
@@ -37,7 +36,8 @@ from ...protocol.messages.describe_configs import (
     DescribeConfigsSynonym,
 )
 from ...store.base import SessionExpired, StoreUnavailable
-from .node import Node
+from ..broker.topic_overrides import TopicOverrides
+from ..broker.view import BrokerView
 
 log = logging.getLogger("minicontroller.config")
 
@@ -71,53 +71,48 @@ Row = DescribeConfigsResult | bytes
 Answer = Steps[DescribeConfigsResponse | Awaitable["Answer"]]
 
 
-def handle(node: Node, context: RequestContext, request: DescribeConfigsRequest) -> Answer:
+def handle(
+    view: BrokerView, overrides: TopicOverrides, context: RequestContext, request: DescribeConfigsRequest
+) -> Answer:
     unknown = next((each for each in request.resources if each.resource_type not in _TYPES), None)
     if unknown is not None:
         raise Refusal(
             ErrorCode.INVALID_REQUEST,
             f"Resource {unknown.resource_name!r} is of type {unknown.resource_type}, of which nothing can be described.",
         )
-    overrides = _known(node, request)
-    if overrides is None:
-        return _with_overrides(node, context, request)
-    return (yield from _response(node, context, request, overrides))
+    known = overrides.known(_topics(view, request))
+    if known is None:
+        return _with_overrides(view, overrides, context, request)
+    return (yield from _response(view, context, request, known))
 
 
-def _topics(node: Node, request: DescribeConfigsRequest) -> list[Topic]:
+def _topics(view: BrokerView, request: DescribeConfigsRequest) -> list[Topic]:
     """Return the topics of the request that this node knows, each once."""
     names = [each.resource_name for each in request.resources if each.resource_type == ResourceType.TOPIC]
-    topics = node.cache.image.topics
+    topics = view.cache.image.topics
     return [topics[name] for name in dict.fromkeys(names) if name in topics]
 
 
-def _known(node: Node, request: DescribeConfigsRequest) -> Overrides | None:
-    """Return the overrides of the request's topics, or None if the store has to be asked."""
-    topics = _topics(node, request)
-    if (controller := node.controller_here) is None:
-        return node.topic_overrides.known(topics)
-    held = controller.image.topics
-    return {topic.name: held[topic.name].configs for topic in topics if topic.name in held}
-
-
-async def _with_overrides(node: Node, context: RequestContext, request: DescribeConfigsRequest) -> Answer:
-    overrides: Overrides | None = None
+async def _with_overrides(
+    view: BrokerView, overrides: TopicOverrides, context: RequestContext, request: DescribeConfigsRequest
+) -> Answer:
+    read: Overrides | None = None
     try:
-        overrides = await node.topic_overrides.read(_topics(node, request))
+        read = await overrides.read(_topics(view, request))
     except (StoreUnavailable, SessionExpired) as error:
         log.debug("the configs of topics cannot be read now: %s", error)
-    return _response(node, context, request, overrides)
+    return _response(view, context, request, read)
 
 
 def _response(
-    node: Node, context: RequestContext, request: DescribeConfigsRequest, overrides: Overrides | None
+    view: BrokerView, context: RequestContext, request: DescribeConfigsRequest, overrides: Overrides | None
 ) -> Steps[DescribeConfigsResponse]:
-    rows = yield from one_by_one(_rows(node, context, request, overrides))
+    rows = yield from one_by_one(_rows(view, context, request, overrides))
     return DescribeConfigsResponse(results=cast("list[DescribeConfigsResult]", rows))
 
 
 def _rows(
-    node: Node, context: RequestContext, request: DescribeConfigsRequest, overrides: Overrides | None
+    view: BrokerView, context: RequestContext, request: DescribeConfigsRequest, overrides: Overrides | None
 ) -> Iterator[Row]:
     encode = encoder(DescribeConfigsResult, context.api_version)
     made: dict[Hashable, Row] = {}
@@ -131,7 +126,7 @@ def _rows(
         asked = (kind, name, frozenset(resource.configuration_keys or ()))
         row = made.get(asked)
         if row is None:
-            result = _result(node, request, resource, overrides, context.api_version)
+            result = _result(view, request, resource, overrides, context.api_version)
             row = made[asked] = result if result.error_code else encode(result)
         if isinstance(row, bytes):
             thing = (kind, name if kind == ResourceType.TOPIC else java_int(name))
@@ -168,7 +163,7 @@ def _too_often(kind: int, name: str) -> DescribeConfigsResult:
 
 
 def _result(
-    node: Node,
+    view: BrokerView,
     request: DescribeConfigsRequest,
     resource: DescribeConfigsResource,
     overrides: Overrides | None,
@@ -180,14 +175,14 @@ def _result(
     keys = frozenset(resource.configuration_keys or ())
     try:
         if resource.resource_type == ResourceType.BROKER_LOGGER:
-            result.configs = [row for row in _logger_rows(node, resource.resource_name) if not keys or row.name in keys]
+            result.configs = [row for row in _logger_rows(view, resource.resource_name) if not keys or row.name in keys]
             return result
-        entries = _entries(node, resource, overrides)
+        entries = _entries(view, resource, overrides)
     except Refusal as refusal:
         result.error_code, result.error_message = refusal.code, refusal.message
         return result
     synonyms, documentation = request.include_synonyms, request.include_documentation
-    shared = _shared_rows(node.dynamic_configs.current, resource.resource_type, version, synonyms, documentation)
+    shared = _shared_rows(view.configs.current, resource.resource_type, version, synonyms, documentation)
     result.configs = [
         made[1] if (made := shared.get(entry.name)) and made[0] is entry else _row(entry, synonyms, documentation)
         for entry in entries
@@ -200,7 +195,7 @@ def _result(
 def _shared_rows(
     config: NodeConfig, kind: int, version: int, synonyms: bool, documentation: bool
 ) -> Mapping[str, tuple[DescribedConfig, DescribeConfigsResourceResult]]:
-    """Return the configs of this node, or of topics without overrides, each by name with its
+    """Return the configs of this view, or of topics without overrides, each by name with its
     encoded row.
     """
     entries = topic_entries({}, config) if kind == ResourceType.TOPIC else broker_entries(config)
@@ -209,13 +204,15 @@ def _shared_rows(
     return {entry.name: (entry, row) for entry, row in zip(entries, rows, strict=True)}
 
 
-def _entries(node: Node, resource: DescribeConfigsResource, overrides: Overrides | None) -> Sequence[DescribedConfig]:
+def _entries(
+    view: BrokerView, resource: DescribeConfigsResource, overrides: Overrides | None
+) -> Sequence[DescribedConfig]:
     """Return all configs of one resource. Raises Refusal."""
-    name, config = resource.resource_name, node.dynamic_configs.current
+    name, config = resource.resource_name, view.configs.current
     match resource.resource_type:
         case ResourceType.TOPIC:
             validate_topic_name(name)
-            if name not in node.cache.image.topics:
+            if name not in view.cache.image.topics:
                 raise Refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, SUCCESS_TEXT)
             if overrides is None:
                 raise Refusal(ErrorCode.REQUEST_TIMED_OUT, STORE_IS_AWAY)
@@ -223,7 +220,7 @@ def _entries(node: Node, resource: DescribeConfigsResource, overrides: Overrides
         case ResourceType.BROKER if not name:
             return default_broker_entries(config)
         case ResourceType.BROKER:
-            _check_own_id(node, name, f"{node.broker_id} or empty string,")
+            _check_own_id(view, name, f"{view.broker_id} or empty string,")
             return broker_entries(config)
         case _:
             raise Refusal(ErrorCode.INVALID_REQUEST, "Config type client-metrics is only supported on KRaft clusters")
@@ -242,18 +239,18 @@ def _topic_entries(name: str, overrides: Mapping[str, str], config: NodeConfig) 
         ) from None
 
 
-def _check_own_id(node: Node, name: str, expected: str) -> None:
+def _check_own_id(view: BrokerView, name: str, expected: str) -> None:
     number = java_int(name)
     if number is None:
         raise Refusal(ErrorCode.INVALID_REQUEST, f"Broker id must be an integer, but it is: {name}")
-    if number != node.broker_id:
+    if number != view.broker_id:
         raise Refusal(ErrorCode.INVALID_REQUEST, f"Unexpected broker id, expected {expected} but received {name}")
 
 
-def _logger_rows(node: Node, name: str) -> list[DescribeConfigsResourceResult]:
+def _logger_rows(view: BrokerView, name: str) -> list[DescribeConfigsResourceResult]:
     if not name:
         raise Refusal(ErrorCode.INVALID_REQUEST, "Broker id must not be empty")
-    _check_own_id(node, name, str(node.broker_id))
+    _check_own_id(view, name, str(view.broker_id))
     return [
         DescribeConfigsResourceResult(name=logger, value=level, config_source=LOGGER_SOURCE, documentation="")
         for logger, level in log_levels.described_levels().items()

@@ -21,8 +21,8 @@ from ...protocol.messages.describe_delegation_token import (
     DescribeDelegationTokenRequest,
     DescribeDelegationTokenResponse,
 )
+from ..broker.delegation_tokens import DelegationTokens
 from .delegation_tokens import check_channel, check_enabled, requester_of, type_and_name
-from .node import Node
 
 LEFT_OUT = "the token is left out, unless the client is its owner, its requester or one of its renewers"
 DESCRIBE_TOKEN = Permission(AclOperation.DESCRIBE, AclResourceType.DELEGATION_TOKEN, LEFT_OUT)
@@ -34,15 +34,15 @@ Found = tuple[DelegationToken, bytes]
 
 
 def handle(
-    node: Node, context: RequestContext, request: DescribeDelegationTokenRequest
+    tokens: DelegationTokens, context: RequestContext, request: DescribeDelegationTokenRequest
 ) -> Steps[DescribeDelegationTokenResponse]:
     try:
         check_channel(context)
-        check_enabled(node)
+        check_enabled(tokens)
     except Refusal as refusal:
         return DescribeDelegationTokenResponse(error_code=refusal.code)
     wanted = None if request.owners is None else {text_of(owner) for owner in request.owners}
-    found = [each for each in node.delegation_tokens.all() if wanted is None or not wanted.isdisjoint(_people(each[0]))]
+    found = [each for each in tokens.all() if wanted is None or not wanted.isdisjoint(_people(each[0]))]
     visible = _visible(context, found)
     rows = yield from one_by_one(_row(*each) for each in found if each[0].token_id in visible)
     return DescribeDelegationTokenResponse(error_code=ErrorCode.NONE, tokens=rows)

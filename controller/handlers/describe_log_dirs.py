@@ -26,7 +26,8 @@ from ...protocol.messages.describe_log_dirs import (
     DescribeLogDirsResult,
     DescribeLogDirsTopic,
 )
-from .node import Node
+from ..broker.log_dirs import LogDirs
+from ..broker.view import BrokerView
 
 DESCRIBE_CLUSTER = Permission(
     AclOperation.DESCRIBE,
@@ -39,70 +40,74 @@ ERROR_SINCE = 3
 """The first version with an error for the whole request."""
 
 
-def handle(node: Node, context: RequestContext, request: DescribeLogDirsRequest) -> Steps[DescribeLogDirsResponse]:
+def handle(
+    view: BrokerView, log_dirs: LogDirs, context: RequestContext, request: DescribeLogDirsRequest
+) -> Steps[DescribeLogDirsResponse]:
     if not context.may(DESCRIBE_CLUSTER):
         has_code = context.api_version >= ERROR_SINCE
         return DescribeLogDirsResponse(error_code=ErrorCode.CLUSTER_AUTHORIZATION_FAILED if has_code else 0)
     if request.topics is None:
-        directories = yield from _everything(node, context.api_version)
+        directories = yield from _everything(view, log_dirs, context.api_version)
     else:
-        directories = yield from _asked(node, context.api_version, request.topics)
+        directories = yield from _asked(view, log_dirs, context.api_version, request.topics)
     return DescribeLogDirsResponse(results=cast("list[DescribeLogDirsResult]", directories))
 
 
-def _everything(node: Node, version: int) -> Steps[Joined]:
+def _everything(view: BrokerView, log_dirs: LogDirs, version: int) -> Steps[Joined]:
     """Return the directories with all replicas. They are kept until the image changes, and each
     topic until it changes.
     """
-    image, moves, paths = node.cache.image, node.log_dirs.moves, node.log_dirs.paths
-    kept = node.described_log_dirs.get(image, (version, moves))
+    image, moves, paths = view.cache.image, log_dirs.moves, log_dirs.paths
+    kept = view.encoded.log_dirs.get(image, (version, moves))
     if kept is not None:
         return kept
-    fragments = node.described_replicas
+    fragments = view.encoded.replicas
     fragments.follow(moves, VERSIONS_KEPT * len(paths) * len(image.topics))
     found: dict[str, list[bytes]] = {path: [] for path in paths}
     for name, topic in image.topics.items():
         yield
         for path, rows in found.items():
-            row = partial(_all_replicas, node, version, path)
+            row = partial(_all_replicas, view, log_dirs, version, path)
             fragment, count = fragments.of(moves, (version, path, name), topic, row)
             if count:
                 rows.append(fragment)
     made = _directories(found, version)
-    node.described_log_dirs.keep(image, (version, moves), made, made.size)
+    view.encoded.log_dirs.keep(image, (version, moves), made, made.size)
     return made
 
 
-def _all_replicas(node: Node, version: int, path: str, topic: Topic) -> tuple[bytes, int]:
+def _all_replicas(view: BrokerView, log_dirs: LogDirs, version: int, path: str, topic: Topic) -> tuple[bytes, int]:
     """Return this node's replicas of a topic in one directory, encoded, and their number."""
-    indexes = _by_directory(node, topic, range(len(topic.partitions))).get(path, [])
+    indexes = _by_directory(view, log_dirs, topic, range(len(topic.partitions))).get(path, [])
     return _topic(version, topic, indexes), len(indexes)
 
 
-def _asked(node: Node, version: int, topics: Iterable[DescribableLogDirTopic]) -> Steps[Joined]:
+def _asked(
+    view: BrokerView, log_dirs: LogDirs, version: int, topics: Iterable[DescribableLogDirTopic]
+) -> Steps[Joined]:
     """Return the directories with this node's replicas of the named partitions."""
-    image = node.cache.image
+    image = view.cache.image
     asked: dict[str, set[int]] = {}
     for named in topics:
         asked.setdefault(named.topic, set()).update(named.partitions)
-    found: dict[str, list[bytes]] = {path: [] for path in node.log_dirs.paths}
+    found: dict[str, list[bytes]] = {path: [] for path in log_dirs.paths}
     for name, partitions in asked.items():
         yield
         topic = image.topics.get(name)
         if topic is None:
             continue
-        for path, indexes in _by_directory(node, topic, sorted(partitions)).items():
+        for path, indexes in _by_directory(view, log_dirs, topic, sorted(partitions)).items():
             found[path].append(_topic(version, topic, indexes))
     return _directories(found, version)
 
 
-def _by_directory(node: Node, topic: Topic, indexes: Iterable[int]) -> dict[str, list[int]]:
+def _by_directory(view: BrokerView, log_dirs: LogDirs, topic: Topic, indexes: Iterable[int]) -> dict[str, list[int]]:
     """Return those of the partitions of which this node has a replica, by directory."""
     found: dict[str, list[int]] = {}
     for index in indexes:
         partition = topic.partition(index)
-        if partition is not None and node.broker_id in partition.replicas:
-            found.setdefault(node.log_dirs.path_of(topic, index), []).append(index)
+        if partition is not None and view.broker_id in partition.replicas:
+            found.setdefault(log_dirs.path_of(topic, index), []).append(index)
     return found
 
 

@@ -23,27 +23,29 @@ from ...protocol.messages.describe_producers import (
     ProducersOfPartition,
     ProducersOfTopic,
 )
-from .node import Node
+from ..broker.view import BrokerView
 
 READ_TOPIC = Permission(AclOperation.READ, AclResourceType.TOPIC, "TOPIC_AUTHORIZATION_FAILED for its partitions")
 NOT_HERE = "This server does not host this topic-partition."
 """The text of Kafka for a partition of a topic that does not exist."""
 
 
-def handle(node: Node, context: RequestContext, request: DescribeProducersRequest) -> Steps[DescribeProducersResponse]:
+def handle(
+    view: BrokerView, context: RequestContext, request: DescribeProducersRequest
+) -> Steps[DescribeProducersResponse]:
     RowCount().add(sum(len(topic.partition_indexes) for topic in request.topics))
     denied = yield from context.denied(READ_TOPIC, [topic.name for topic in request.topics])
-    return DescribeProducersResponse(topics=(yield from one_by_one(_topics(node, request, denied))))
+    return DescribeProducersResponse(topics=(yield from one_by_one(_topics(view, request, denied))))
 
 
-def _topics(node: Node, request: DescribeProducersRequest, denied: Collection[str]) -> Iterator[ProducersOfTopic]:
+def _topics(view: BrokerView, request: DescribeProducersRequest, denied: Collection[str]) -> Iterator[ProducersOfTopic]:
     for wanted in request.topics:
-        topic, refusal = node.cache.image.topics.get(wanted.name), None
+        topic, refusal = view.cache.image.topics.get(wanted.name), None
         if wanted.name in denied:
             refusal = Refusal(ErrorCode.TOPIC_AUTHORIZATION_FAILED, "Topic authorization failed.")
         elif topic is None:
             refusal = _reason(wanted.name)
-        rows = [_partition(node, topic, index, refusal) for index in wanted.partition_indexes]
+        rows = [_partition(view, topic, index, refusal) for index in wanted.partition_indexes]
         yield ProducersOfTopic(name=wanted.name, partitions=rows)
 
 
@@ -56,13 +58,13 @@ def _reason(name: str) -> Refusal:
     return Refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, NOT_HERE)
 
 
-def _partition(node: Node, topic: Topic | None, index: int, refusal: Refusal | None) -> ProducersOfPartition:
+def _partition(view: BrokerView, topic: Topic | None, index: int, refusal: Refusal | None) -> ProducersOfPartition:
     if refusal is not None:
         return ProducersOfPartition(partition_index=index, error_code=refusal.code, error_message=refusal.message)
     code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     partition = None if topic is None else topic.partition(index)
     if partition is not None:
-        is_here = node.broker_id in partition.replicas
+        is_here = view.broker_id in partition.replicas
         code = ErrorCode.NONE if is_here else ErrorCode.NOT_LEADER_OR_FOLLOWER
     return ProducersOfPartition(partition_index=index, error_code=code)
 

@@ -15,25 +15,27 @@ from ...protocol.messages.describe_transactions import (
     DescribeTransactionsRequest,
     DescribeTransactionsResponse,
 )
-from .node import Node
+from ..broker.view import BrokerView
 from .transactions import DESCRIBE_TRANSACTIONAL_ID, is_coordinated_here
 
 
 def handle(
-    node: Node, context: RequestContext, request: DescribeTransactionsRequest
+    view: BrokerView, context: RequestContext, request: DescribeTransactionsRequest
 ) -> Steps[DescribeTransactionsResponse]:
-    rows = yield from one_by_one(_rows(node, context, request))
+    rows = yield from one_by_one(_rows(view, context, request))
     return DescribeTransactionsResponse(transaction_states=rows)
 
 
-def _rows(node: Node, context: RequestContext, request: DescribeTransactionsRequest) -> Iterator[DescribedTransaction]:
+def _rows(
+    view: BrokerView, context: RequestContext, request: DescribeTransactionsRequest
+) -> Iterator[DescribedTransaction]:
     for name in request.transactional_ids:
         code = ErrorCode.TRANSACTIONAL_ID_NOT_FOUND
         if not context.may(DESCRIBE_TRANSACTIONAL_ID, name):
             code = ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
         elif not name:
             code = ErrorCode.INVALID_REQUEST
-        elif not is_coordinated_here(node, name):
+        elif not is_coordinated_here(view, name):
             code = ErrorCode.NOT_COORDINATOR
         yield DescribedTransaction(transactional_id=name, error_code=code)
 

@@ -21,7 +21,7 @@ from ...protocol.messages.describe_user_scram_credentials import (
     DescribeUserScramCredentialsResult,
 )
 from ...security.scram_credentials import MECHANISM_NUMBERS, ScramCredential
-from .node import Node
+from ..broker.node_security import NodeSecurity
 
 DESCRIBE_CLUSTER = Permission(
     AclOperation.DESCRIBE, AclResourceType.CLUSTER, "CLUSTER_AUTHORIZATION_FAILED for the request"
@@ -29,20 +29,20 @@ DESCRIBE_CLUSTER = Permission(
 
 
 def handle(
-    node: Node, context: RequestContext, request: DescribeUserScramCredentialsRequest
+    security: NodeSecurity, context: RequestContext, request: DescribeUserScramCredentialsRequest
 ) -> DescribeUserScramCredentialsResponse:
     if not context.may(DESCRIBE_CLUSTER):
         raise Refusal(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
     if not request.users:
-        users = node.security.scram_users()
+        users = security.scram_users()
         return DescribeUserScramCredentialsResponse(results=[_described(name, users[name]) for name in sorted(users)])
     times = Counter(user.name for user in request.users)
-    return DescribeUserScramCredentialsResponse(results=[_result(node, name, times[name]) for name in times])
+    return DescribeUserScramCredentialsResponse(results=[_result(security, name, times[name]) for name in times])
 
 
-def _result(node: Node, name: str, times: int) -> DescribeUserScramCredentialsResult:
+def _result(security: NodeSecurity, name: str, times: int) -> DescribeUserScramCredentialsResult:
     """Return the row of a user that the request names so many times."""
-    credentials = node.security.scram_credentials(name)
+    credentials = security.scram_credentials(name)
     if not name:
         error = ErrorCode.RESOURCE_NOT_FOUND, "Username must not be empty"
     elif times > 1:

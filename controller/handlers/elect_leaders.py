@@ -27,9 +27,9 @@ from ...protocol.messages.elect_leaders import (
 )
 from ..active.jobs import Draft
 from ..active.partition_states import stage_states
-from .changes import active_controller, carry_out
+from .changes import carry_out
+from .controller_port import ControllerPort
 from .entity_changes import refuse_request
-from .node import Node
 from .parts import Parts, each
 from .planning import judge_admin, judges_api
 
@@ -42,14 +42,14 @@ UNAVAILABLE = {
 }
 
 
-async def handle(node: Node, context: RequestContext, request: ElectLeadersRequest) -> ElectLeadersResponse:
+async def handle(port: ControllerPort, context: RequestContext, request: ElectLeadersRequest) -> ElectLeadersResponse:
     refusal = _refused_whole(context, request)
     if refusal is not None:
-        return await _refused(node, context, request, refusal)
-    planner = ElectionPlanner(node, context, request)
+        return await _refused(port, context, request, refusal)
+    planner = ElectionPlanner(port, context, request)
     await planner.read(request)
     outcomes = await carry_out(
-        node,
+        port,
         context,
         request,
         Parts(planner.plan, len(planner.requested), overlap=True),
@@ -68,7 +68,7 @@ def _refused_whole(context: RequestContext, request: ElectLeadersRequest) -> Ref
 
 
 async def _refused(
-    node: Node, context: RequestContext, request: ElectLeadersRequest, refusal: Refusal
+    port: ControllerPort, context: RequestContext, request: ElectLeadersRequest, refusal: Refusal
 ) -> ElectLeadersResponse:
     """Return the response that refuses the request and each partition that it names. As in Kafka, a
     topic that is named twice has one row if the caller has no right.
@@ -78,7 +78,7 @@ async def _refused(
     if refusal.code == ErrorCode.CLUSTER_AUTHORIZATION_FAILED:
         named = _named(topics).items()
     try:
-        await refuse_request(node, context, request, refusal)
+        await refuse_request(port, context, request, refusal)
     except Refusal as recorded:
         return ElectLeadersResponse(
             error_code=recorded.code if context.origin.api_version > 0 else 0,
@@ -100,10 +100,10 @@ class ElectionPlanner:
     election.
     """
 
-    def __init__(self, node: Node, context: RequestContext, request: ElectLeadersRequest) -> None:
-        self._node = node
+    def __init__(self, port: ControllerPort, context: RequestContext, request: ElectLeadersRequest) -> None:
+        self._port = port
         self._context = context
-        controller = active_controller(node)
+        controller = port.controller.serving()
         self._image = controller.image
         self._epoch = controller.epoch
         self._type = ElectionType(request.election_type)
@@ -160,8 +160,8 @@ class ElectionPlanner:
             return Outcome(self._change(name), refusal=next(iter(refusals.values())))
         outcome = Outcome(self._change(name))
         try:
-            if judges_api(self._node, self._context):
-                await judge_admin(self._node, self._context, draft, outcome)
+            if judges_api(self._port, self._context):
+                await judge_admin(self._port, self._context, draft, outcome)
         except Refusal as refusal:
             outcome.refusal = refusal
             return outcome

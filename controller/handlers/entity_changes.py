@@ -21,8 +21,8 @@ from ...network.serving.context import RequestContext
 from ...protocol.error_codes import ErrorCode
 from ..active.entity_writing import refuse_unreadable, stage_confirmation, stage_value
 from ..active.jobs import Draft
-from .changes import active_controller, carry_out, record_refused, refused_in_time_slices
-from .node import Node
+from .changes import carry_out, record_refused, refused_in_time_slices
+from .controller_port import ControllerPort
 from .parts import Parts
 from .planning import judge_admin, judges_api
 
@@ -44,31 +44,36 @@ class EntityEdit(msgspec.Struct, frozen=True):
 
 
 async def change_entities(
-    node: Node, context: RequestContext, request: Any, edits: Sequence[EntityEdit], *, validate_only: bool = False
+    port: ControllerPort,
+    context: RequestContext,
+    request: Any,
+    edits: Sequence[EntityEdit],
+    *,
+    validate_only: bool = False,
 ) -> list[Outcome]:
     """Carry out the edits of a request at the active controller. Returns their changes in the same
     order; each was refused, or is in force as `metadata.completion` demands. Raises Refusal.
     """
-    planner = _Planner(node, context, edits, validate_only=validate_only)
+    planner = _Planner(port, context, edits, validate_only=validate_only)
     outcomes = await carry_out(
-        node,
+        port,
         context,
         request,
         Parts(planner.plan, len(edits)),
         planner.unbegun,
-        timeout_ms=node.request_timeout_ms,
+        timeout_ms=port.request_timeout_ms,
         validate_only=validate_only,
     )
     return [outcome for _, outcome in sorted(zip(planner.order, outcomes, strict=True), key=lambda pair: pair[0])]
 
 
-async def refuse_request(node: Node, context: RequestContext, request: Any, refusal: Refusal) -> NoReturn:
+async def refuse_request(port: ControllerPort, context: RequestContext, request: Any, refusal: Refusal) -> NoReturn:
     """Raise the refusal of a whole request, once it is in the audit log for each of its changes."""
-    active_controller(node)
-    if node.audit is not None:
+    port.controller.serving()
+    if port.audit is not None:
         outcomes = await refused_in_time_slices(context, request, refusal)
-        with trio.move_on_at(context.arrived + node.request_timeout_ms / 1000) as patience:
-            await record_refused(node, context, outcomes)
+        with trio.move_on_at(context.arrived + port.request_timeout_ms / 1000) as patience:
+            await record_refused(port, context, outcomes)
         if patience.cancelled_caught:
             raise Refusal(ErrorCode.REQUEST_TIMED_OUT, reason="The refusal was not in the audit log in time.")
     raise refusal
@@ -78,9 +83,9 @@ class _Planner:
     """Plans the edits of one request, entity by entity, in the order in which it names them."""
 
     def __init__(
-        self, node: Node, context: RequestContext, edits: Sequence[EntityEdit], *, validate_only: bool
+        self, port: ControllerPort, context: RequestContext, edits: Sequence[EntityEdit], *, validate_only: bool
     ) -> None:
-        self._node = node
+        self._port = port
         self._context = context
         first: dict[str, int] = {}
         for edit in edits:
@@ -95,7 +100,7 @@ class _Planner:
 
     async def plan(self, draft: Draft, begin: int) -> list[Outcome]:
         outcomes: list[Outcome] = []
-        is_judged = judges_api(self._node, self._context)
+        is_judged = judges_api(self._port, self._context)
         for group in self._groups(begin):
             if outcomes and draft.is_over:
                 break
@@ -136,7 +141,7 @@ class _Planner:
             outcomes.append(outcome)
             try:
                 if is_judged:
-                    await judge_admin(self._node, self._context, draft, outcome, validate_only=self._validate_only)
+                    await judge_admin(self._port, self._context, draft, outcome, validate_only=self._validate_only)
                 value = after
             except Refusal as refusal:
                 outcome.refusal = refusal

@@ -23,13 +23,13 @@ from ...protocol.errors import ProtocolError
 from ...protocol.header import RequestOrigin
 from ...protocol.messages.envelope import EnvelopeRequest, EnvelopeResponse
 from ...security.principal import principal_from_envelope
-from .node import Node
+from ..active.active_controller import LocalController
 
 FRAME_SIZE_BYTES = 4
 
 
-async def handle(node: Node, ctx: RequestContext, request: EnvelopeRequest) -> EnvelopeResponse:
-    if node.controller is None:
+async def handle(place: LocalController, ctx: RequestContext, request: EnvelopeRequest) -> EnvelopeResponse:
+    if place.active is None:
         raise Refusal(ErrorCode.NOT_CONTROLLER)
     origin = ctx.origin if ctx.forwarded else _origin(request)
     inner, route, message = _inner(ctx, request.request_data, origin)

@@ -9,21 +9,26 @@ from ...network.serving.api import Handler, served
 from ...network.serving.context import RequestContext
 from ...protocol.error_codes import ErrorCode
 from ...protocol.messages.expire_delegation_token import ExpireDelegationTokenRequest, ExpireDelegationTokenResponse
+from ..broker.delegation_tokens import DelegationTokens
+from .controller_port import ControllerPort
 from .delegation_tokens import alter_token, ask_if_allowed, expiring_at
-from .node import Node
 
 
 async def receive(
-    node: Node, context: RequestContext, request: ExpireDelegationTokenRequest, ask_controller: Handler
+    port: ControllerPort,
+    _tokens: DelegationTokens,
+    context: RequestContext,
+    request: ExpireDelegationTokenRequest,
+    ask_controller: Handler,
 ) -> ExpireDelegationTokenResponse:
     answer: ExpireDelegationTokenResponse = await ask_if_allowed(
-        node, context, request, ask_controller, lambda code: ExpireDelegationTokenResponse(error_code=code)
+        port, context, request, ask_controller, lambda code: ExpireDelegationTokenResponse(error_code=code)
     )
     return answer
 
 
 async def handle(
-    node: Node, context: RequestContext, request: ExpireDelegationTokenRequest
+    port: ControllerPort, tokens: DelegationTokens, context: RequestContext, request: ExpireDelegationTokenRequest
 ) -> ExpireDelegationTokenResponse:
     """Answer a request at the active controller."""
     now, period = now_ms(), request.expiry_time_period_ms
@@ -31,7 +36,7 @@ async def handle(
     def expire(token: DelegationToken) -> DelegationToken | None:
         return None if period < 0 else expiring_at(token, now, now + period)
 
-    code, token = await alter_token(node, context, request, expire, operations_of(request))
+    code, token = await alter_token(port, tokens, context, request, expire, operations=operations_of(request))
     if code != ErrorCode.NONE:
         return ExpireDelegationTokenResponse(error_code=code)
     return ExpireDelegationTokenResponse(expiry_timestamp_ms=now if token is None else token.expires_ms)

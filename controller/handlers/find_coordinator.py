@@ -21,8 +21,8 @@ from ...process.observe.logs import about, cut
 from ...process.steps import Steps, one_by_one
 from ...protocol.error_codes import ErrorCode
 from ...protocol.messages.find_coordinator import Coordinator, FindCoordinatorRequest, FindCoordinatorResponse
-from .auto_creation import create_missing_topics
-from .node import Node
+from ..broker.auto_creation import AutoCreation
+from ..broker.view import BrokerView
 
 log = logging.getLogger("minicontroller.coordinators")
 
@@ -51,7 +51,9 @@ PERMISSIONS = {
 Answer = Steps[FindCoordinatorResponse | Awaitable["Answer"]]
 
 
-def handle(node: Node, context: RequestContext, request: FindCoordinatorRequest) -> Answer:
+def handle(
+    view: BrokerView, creation: AutoCreation, context: RequestContext, request: FindCoordinatorRequest
+) -> Answer:
     keys = request.coordinator_keys if context.api_version >= MANY_KEYS_SINCE else [request.key]
     if request.key_type == CoordinatorType.SHARE and context.api_version >= MANY_KEYS_SINCE:
         return _no_share_groups(context, keys)
@@ -59,13 +61,19 @@ def handle(node: Node, context: RequestContext, request: FindCoordinatorRequest)
         raise Refusal(ErrorCode.INVALID_REQUEST, f"There are no coordinators of type {request.key_type} here.")
     asked = CoordinatorType(request.key_type)
     denied = yield from context.denied(PERMISSIONS[asked][0], keys)
-    if not denied.issuperset(keys) and COORDINATED_BY[asked] not in node.cache.image.topics:
-        return _after_creation(node, context, asked, keys, denied)
-    return (yield from _answer(node, context, asked, keys, denied))
+    if not denied.issuperset(keys) and COORDINATED_BY[asked] not in view.cache.image.topics:
+        return _after_creation(view, creation, context, asked, keys, denied=denied)
+    return (yield from _answer(view, context, asked, keys, denied))
 
 
 async def _after_creation(
-    node: Node, context: RequestContext, asked: CoordinatorType, keys: Sequence[str], denied: frozenset[str]
+    view: BrokerView,
+    creation: AutoCreation,
+    context: RequestContext,
+    asked: CoordinatorType,
+    keys: Sequence[str],
+    *,
+    denied: frozenset[str],
 ) -> Answer:
     topic = COORDINATED_BY[asked]
 
@@ -73,21 +81,21 @@ async def _after_creation(
         return topic in image.topics and image.topics[topic].is_complete
 
     with trio.move_on_after(PATIENCE_SECONDS):
-        code = (await create_missing_topics(node, context, [topic]))[topic]
+        code = (await creation.create(context, [topic]))[topic]
         if code == ErrorCode.LEADER_NOT_AVAILABLE:
-            await node.cache.wait_topic(topic, is_led)
+            await view.cache.wait_topic(topic, is_led)
         else:
             context.dispatcher.warnings.say(
                 log, "no coordinator for %r: the creation of %s was answered with %s", cut(keys[0]), topic, code.name,
                 extra=about(context),
             )  # fmt: skip
-    return _answer(node, context, asked, keys, denied)
+    return _answer(view, context, asked, keys, denied)
 
 
 def _answer(
-    node: Node, context: RequestContext, asked: CoordinatorType, keys: Sequence[str], denied: frozenset[str]
+    view: BrokerView, context: RequestContext, asked: CoordinatorType, keys: Sequence[str], denied: frozenset[str]
 ) -> Steps[FindCoordinatorResponse]:
-    found = yield from one_by_one(_coordinators(node, context, asked, keys, denied))
+    found = yield from one_by_one(_coordinators(view, context, asked, keys, denied))
     if context.api_version >= MANY_KEYS_SINCE:
         return FindCoordinatorResponse(coordinators=found)
     (only,) = found
@@ -101,9 +109,9 @@ def _answer(
 
 
 def _coordinators(
-    node: Node, context: RequestContext, asked: CoordinatorType, keys: Sequence[str], denied: frozenset[str]
+    view: BrokerView, context: RequestContext, asked: CoordinatorType, keys: Sequence[str], denied: frozenset[str]
 ) -> Iterator[Coordinator]:
-    image, topic = node.cache.image, COORDINATED_BY[asked]
+    image, topic = view.cache.image, COORDINATED_BY[asked]
     reachable = endpoints_at(image.brokers, context.listener)
     for key in keys:
         if key in denied:

@@ -21,8 +21,9 @@ from ...cluster.image import Image
 from ...cluster.znodes.groups import group_path, name_of
 from ...network.serving.context import RequestContext
 from ...protocol.acls import AclOperation, AclResourceType
+from ..broker.view import BrokerView
+from .controller_port import ControllerPort
 from .entity_changes import EntityEdit
-from .node import Node
 
 EMPTY, DEAD = "Empty", "Dead"
 """The states of a group without members that exists, and of one that does not."""
@@ -35,22 +36,23 @@ DESCRIBE_TOPIC = Permission(
 )
 
 
-def is_coordinated_by(broker_id: int, node: Node, group_id: str) -> bool:
+def is_coordinated_by(broker_id: int, topics: Mapping[str, Topic], group_id: str) -> bool:
     """Whether a broker coordinates this group: it leads the group's partition of the offsets'
     topic.
     """
-    return coordinator_of(group_id, node.cache.image.topics.get(COORDINATED_BY[CoordinatorType.GROUP])) == broker_id
+    return coordinator_of(group_id, topics.get(COORDINATED_BY[CoordinatorType.GROUP])) == broker_id
 
 
-def receiving_node(node: Node, context: RequestContext) -> int:
+def receiving_node(port: ControllerPort, context: RequestContext) -> int:
     """Return the id of the node to which the client sent the request."""
-    return context.origin.received_node if context.forwarded else node.broker_id
+    return context.origin.received_node if context.forwarded else port.broker_id
 
 
-def group_at(node: Node, group_id: str) -> Group | None:
+def group_at(view: BrokerView, group_id: str) -> Group | None:
     """Return a group that exists, as this node knows it."""
-    group = node.cache.image.groups.get(name_of(group_id))
-    return group if group is not None and group.exists(node.cache.image.topics) else None
+    image = view.cache.image
+    group = image.groups.get(name_of(group_id))
+    return group if group is not None and group.exists(image.topics) else None
 
 
 def edit_of(

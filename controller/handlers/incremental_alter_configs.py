@@ -33,8 +33,8 @@ from ...protocol.messages.incremental_alter_configs import (
     IncrementalAlterConfigsResponse,
 )
 from .config_changes import Alteration, AlterationPlanner, alter, check_own_id, refused_here
-from .node import Node
-from .own_changes import refused_of_own
+from .controller_port import ControllerPort
+from .own_changes import OwnConfigs, refused_of_own
 
 Text = TypeVar("Text", str, str | None)
 
@@ -45,17 +45,21 @@ even if the client has disconnected.
 
 
 async def receive(
-    node: Node, context: RequestContext, request: IncrementalAlterConfigsRequest, ask_controller: Handler
+    port: ControllerPort,
+    own: OwnConfigs,
+    context: RequestContext,
+    request: IncrementalAlterConfigsRequest,
+    ask_controller: Handler,
 ) -> IncrementalAlterConfigsResponse:
     decided = await refused_here(
-        node,
+        port,
         context,
         request.resources,
         lambda resource: check_incremental(_steps(resource)),
-        lambda resource: _check_of_type(node, context, resource),
+        lambda resource: _check_of_type(port, context, resource),
         loggers=True,
     )
-    decided |= await refused_of_own(node, context, request.resources, _alteration, decided)
+    decided |= await refused_of_own(port, context, request.resources, _alteration, own, refused=decided)
     for index, resource in enumerate(request.resources):
         if resource.resource_type == ResourceType.BROKER_LOGGER and index not in decided:
             kind, name = kind_and_name(resource.resource_type, resource.resource_name)
@@ -65,10 +69,12 @@ async def receive(
                 levels=_levels(wanted),
             )
     if request.validate_only or all(outcome.refusal is not None for outcome in decided.values()):
-        return _response(request.resources, await alter(node, context, request, decided, ask_controller))
+        return _response(
+            request.resources, await alter(port, context, request, decided, ask_controller, overrides=own.overrides)
+        )
     with trio.move_on_after(PATIENCE_SECONDS, shield=True):
         # A client that disconnects now does not stop changes that are judged and recorded.
-        outcomes = await alter(node, context, request, decided, ask_controller)
+        outcomes = await alter(port, context, request, decided, ask_controller, overrides=own.overrides)
         for resource, outcome in zip(request.resources, outcomes, strict=True):
             if resource.resource_type == ResourceType.BROKER_LOGGER and outcome.refusal is None:
                 _alter_loggers(resource)
@@ -77,11 +83,11 @@ async def receive(
 
 
 async def handle(
-    node: Node, context: RequestContext, request: IncrementalAlterConfigsRequest
+    port: ControllerPort, _own: OwnConfigs, context: RequestContext, request: IncrementalAlterConfigsRequest
 ) -> IncrementalAlterConfigsResponse:
     """Answer a request at the active controller."""
-    alterations = await in_time_slices(_alteration(node, resource) for resource in request.resources)
-    outcomes = await AlterationPlanner(node, context, request, alterations).carry_out()
+    alterations = await in_time_slices(_alteration(port, resource) for resource in request.resources)
+    outcomes = await AlterationPlanner(port, context, request, alterations).carry_out()
     return _response([*context.origin.decided, *request.resources], outcomes)
 
 
@@ -101,8 +107,8 @@ def _response(
     )
 
 
-def _alteration(node: Node, resource: IncrementalAlterConfigsResource) -> Alteration:
-    steps, config = _steps(resource), node.dynamic_configs.current
+def _alteration(port: ControllerPort, resource: IncrementalAlterConfigsResource) -> Alteration:
+    steps, config = _steps(resource), port.configs.current
     per_broker = resource.resource_name != ""
     return Alteration(
         resource_type=resource.resource_type,
@@ -118,19 +124,19 @@ def _steps(resource: IncrementalAlterConfigsResource) -> list[IncrementalChange]
     return [IncrementalChange(config.name, config.config_operation, config.value) for config in resource.configs]
 
 
-def _check_of_type(node: Node, context: RequestContext, resource: IncrementalAlterConfigsResource) -> None:
+def _check_of_type(port: ControllerPort, context: RequestContext, resource: IncrementalAlterConfigsResource) -> None:
     """Check a resource for errors that the receiving node finds by itself."""
     if resource.resource_type == ResourceType.BROKER_LOGGER:
         context.check_cluster(ALTER_CONFIGS_OF_CLUSTER)
-        _check_loggers(node, resource)
+        _check_loggers(port, resource)
     elif resource.resource_type == ResourceType.BROKER:
         for config in resource.configs:
             if config.config_operation not in set(ConfigOperation):
                 raise Refusal(ErrorCode.INVALID_REQUEST, f"Unknown operations type {config.config_operation}")
 
 
-def _check_loggers(node: Node, resource: IncrementalAlterConfigsResource) -> None:
-    check_own_id(node, resource.resource_name)
+def _check_loggers(port: ControllerPort, resource: IncrementalAlterConfigsResource) -> None:
+    check_own_id(port, resource.resource_name)
     wanted: dict[str, str | None] = {}
     for config in resource.configs:
         if config.config_operation not in (ConfigOperation.SET, ConfigOperation.DELETE):

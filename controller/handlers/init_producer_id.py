@@ -14,7 +14,8 @@ from ...protocol.acls import AclOperation, AclResourceType
 from ...protocol.api_keys import ApiKey
 from ...protocol.error_codes import ErrorCode
 from ...protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
-from .node import Node
+from ..broker.producer_ids import ProducerIds
+from ..broker.view import BrokerView
 from .transactions import WRITE_TRANSACTIONAL_ID, is_coordinated_here
 
 IDEMPOTENT_WRITE = Permission(
@@ -29,14 +30,17 @@ NAMES_AT_ONCE = 100
 
 
 def handle(
-    node: Node, context: RequestContext, request: InitProducerIdRequest
+    view: BrokerView,
+    producer_ids: ProducerIds,
+    context: RequestContext,
+    request: InitProducerIdRequest,
 ) -> Steps[InitProducerIdResponse | Awaitable[InitProducerIdResponse]]:
-    code = yield from _refused(node, context, request)
-    return _without_id(code) if code else _with_id(node)
+    code = yield from _refused(view, context, request)
+    return _without_id(code) if code else _with_id(producer_ids)
 
 
-async def _with_id(node: Node) -> InitProducerIdResponse:
-    producer_id = await node.producer_ids.next_id()
+async def _with_id(producer_ids: ProducerIds) -> InitProducerIdResponse:
+    producer_id = await producer_ids.next_id()
     if producer_id is None:
         return _without_id(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
     return InitProducerIdResponse(producer_id=producer_id)
@@ -46,27 +50,27 @@ def _without_id(code: ErrorCode) -> InitProducerIdResponse:
     return InitProducerIdResponse(error_code=code, producer_id=NO_ID, producer_epoch=NO_ID)
 
 
-def _refused(node: Node, context: RequestContext, request: InitProducerIdRequest) -> Steps[ErrorCode]:
+def _refused(view: BrokerView, context: RequestContext, request: InitProducerIdRequest) -> Steps[ErrorCode]:
     """Return why the producer gets no id, in the order of Kafka's checks, or NONE."""
     name = request.transactional_id
     if name is not None and not context.may(WRITE_TRANSACTIONAL_ID, name):
         return ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
-    if name is None and not (yield from _may_write(node, context)):
+    if name is None and not (yield from _may_write(view, context)):
         return ErrorCode.CLUSTER_AUTHORIZATION_FAILED
     if (request.producer_id == NO_ID) != (request.producer_epoch == NO_ID) or name == "":
         return ErrorCode.INVALID_REQUEST
     if name is None:
         return ErrorCode.NONE
-    if not 0 < request.transaction_timeout_ms <= node.config.integer("transaction.max.timeout.ms"):
+    if not 0 < request.transaction_timeout_ms <= view.configs.static.integer("transaction.max.timeout.ms"):
         return ErrorCode.INVALID_TRANSACTION_TIMEOUT
-    return ErrorCode.NONE if is_coordinated_here(node, name) else ErrorCode.NOT_COORDINATOR
+    return ErrorCode.NONE if is_coordinated_here(view, name) else ErrorCode.NOT_COORDINATOR
 
 
-def _may_write(node: Node, context: RequestContext) -> Steps[bool]:
+def _may_write(view: BrokerView, context: RequestContext) -> Steps[bool]:
     """Whether the client may write to any topic, whether it exists or not."""
     if context.may(IDEMPOTENT_WRITE, logs_denial=False):
         return True
-    names = [pattern.name for pattern in node.cache.image.acls if pattern.resource_type == AclResourceType.TOPIC]
+    names = [pattern.name for pattern in view.cache.image.acls if pattern.resource_type == AclResourceType.TOPIC]
     for start in range(0, len(names), NAMES_AT_ONCE):
         if any(context.may_each(WRITE_TOPIC, names[start : start + NAMES_AT_ONCE], logs_denials=False)):
             return True

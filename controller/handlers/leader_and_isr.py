@@ -18,19 +18,19 @@ from ...protocol.messages.leader_and_isr import (
     LeaderAndIsrResponse,
     LeaderAndIsrTopicError,
 )
-from .control import from_controller
-from .node import Node
+from ..broker.view import BrokerView
+from .control import ElectedController
 
 
 def handle(
-    node: Node, context: RequestContext, request: LeaderAndIsrRequest
+    view: BrokerView, elected: ElectedController, context: RequestContext, request: LeaderAndIsrRequest
 ) -> LeaderAndIsrResponse | Awaitable[LeaderAndIsrResponse]:
-    return from_controller(
-        node, request, partial(_followed, node, context, request), lambda error: LeaderAndIsrResponse(error_code=error)
+    return elected.obey(
+        request, partial(_followed, view, context, request), lambda error: LeaderAndIsrResponse(error_code=error)
     )
 
 
-def _followed(node: Node, context: RequestContext, request: LeaderAndIsrRequest) -> LeaderAndIsrResponse:
+def _followed(view: BrokerView, context: RequestContext, request: LeaderAndIsrRequest) -> LeaderAndIsrResponse:
     if context.api_version >= 5:
         return LeaderAndIsrResponse(
             topics=[
@@ -38,7 +38,7 @@ def _followed(node: Node, context: RequestContext, request: LeaderAndIsrRequest)
                     topic_id=topic.topic_id,
                     partition_errors=[
                         LeaderAndIsrPartitionError(
-                            partition_index=partition.partition_index, error_code=_agree(node, partition.replicas)
+                            partition_index=partition.partition_index, error_code=_agree(view, partition.replicas)
                         )
                         for partition in topic.partition_states
                     ],
@@ -51,15 +51,15 @@ def _followed(node: Node, context: RequestContext, request: LeaderAndIsrRequest)
     return LeaderAndIsrResponse(
         partition_errors=[
             LeaderAndIsrPartitionError(
-                topic_name=name, partition_index=state.partition_index, error_code=_agree(node, state.replicas)
+                topic_name=name, partition_index=state.partition_index, error_code=_agree(view, state.replicas)
             )
             for name, state in ungrouped + grouped
         ]
     )
 
 
-def _agree(node: Node, replicas: list[int]) -> ErrorCode:
-    return ErrorCode.NONE if node.broker_id in replicas else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+def _agree(view: BrokerView, replicas: list[int]) -> ErrorCode:
+    return ErrorCode.NONE if view.broker_id in replicas else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
 API = ServedApi(

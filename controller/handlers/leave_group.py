@@ -12,20 +12,20 @@ from ...process.steps import Steps, one_by_one
 from ...protocol.api_keys import ApiKey
 from ...protocol.error_codes import ErrorCode
 from ...protocol.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse, LeavingMemberResult
+from ..broker.view import BrokerView
 from .groups import is_coordinated_by
-from .node import Node
 
 SEVERAL_SINCE = 3
 """The first version that names several members, each with an error of its own."""
 LEAVE_GROUP = Permission(READ_GROUP.operation, READ_GROUP.resource_type, "GROUP_AUTHORIZATION_FAILED")
 
 
-def handle(node: Node, context: RequestContext, request: LeaveGroupRequest) -> Steps[LeaveGroupResponse]:
+def handle(view: BrokerView, context: RequestContext, request: LeaveGroupRequest) -> Steps[LeaveGroupResponse]:
     if not context.may(LEAVE_GROUP, request.group_id):
         return LeaveGroupResponse(error_code=ErrorCode.GROUP_AUTHORIZATION_FAILED)
     if not request.group_id:
         return LeaveGroupResponse(error_code=ErrorCode.INVALID_GROUP_ID)
-    if not is_coordinated_by(node.broker_id, node, request.group_id):
+    if not is_coordinated_by(view.broker_id, view.cache.image.topics, request.group_id):
         return LeaveGroupResponse(error_code=ErrorCode.NOT_COORDINATOR)
     if context.api_version < SEVERAL_SINCE:
         return LeaveGroupResponse(error_code=ErrorCode.UNKNOWN_MEMBER_ID)

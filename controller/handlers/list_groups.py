@@ -9,8 +9,8 @@ from ...process.steps import Steps
 from ...protocol.acls import AclOperation, AclResourceType
 from ...protocol.api_keys import ApiKey
 from ...protocol.messages.list_groups import ListedGroup, ListGroupsRequest, ListGroupsResponse
+from ..broker.view import BrokerView
 from .groups import EMPTY, is_coordinated_by
-from .node import Node
 
 CLASSIC = "classic"
 LEFT_OUT = "the group is left out"
@@ -20,8 +20,8 @@ DESCRIBE_CLUSTER = Permission(
 DESCRIBE_GROUP = Permission(AclOperation.DESCRIBE, AclResourceType.GROUP, LEFT_OUT)
 
 
-def handle(node: Node, context: RequestContext, request: ListGroupsRequest) -> Steps[ListGroupsResponse]:
-    return ListGroupsResponse(groups=(yield from _groups(node, context)) if _wants(request) else [])
+def handle(view: BrokerView, context: RequestContext, request: ListGroupsRequest) -> Steps[ListGroupsResponse]:
+    return ListGroupsResponse(groups=(yield from _groups(view, context)) if _wants(request) else [])
 
 
 def _wants(request: ListGroupsRequest) -> bool:
@@ -32,14 +32,14 @@ def _wants(request: ListGroupsRequest) -> bool:
     )
 
 
-def _groups(node: Node, context: RequestContext) -> Steps[list[ListedGroup]]:
+def _groups(view: BrokerView, context: RequestContext) -> Steps[list[ListedGroup]]:
     found: list[ListedGroup] = []
-    topics, sees_all = node.cache.image.topics, context.may(DESCRIBE_CLUSTER, logs_denial=False)
-    for group in node.cache.image.groups.values():
+    topics, sees_all = view.cache.image.topics, context.may(DESCRIBE_CLUSTER, logs_denial=False)
+    for group in view.cache.image.groups.values():
         yield
         if not group.group_id and not group.header.is_readable:
             continue  # nobody knows whose znode it is
-        if not is_coordinated_by(node.broker_id, node, group.group_id) or not group.exists(topics):
+        if not is_coordinated_by(view.broker_id, topics, group.group_id) or not group.exists(topics):
             continue
         if sees_all or context.may(DESCRIBE_GROUP, group.group_id, logs_denial=False):
             found.append(ListedGroup(group_id=group.group_id, group_state=EMPTY, group_type=CLASSIC))

@@ -35,7 +35,7 @@ from ...protocol.messages.list_offsets import (
     ListOffsetsTopic,
     ListOffsetsTopicResponse,
 )
-from .node import Node
+from ..broker.view import BrokerView
 
 DESCRIBE_TOPIC = Permission(
     AclOperation.DESCRIBE, AclResourceType.TOPIC, "TOPIC_AUTHORIZATION_FAILED for the topic, after the other topics"
@@ -63,8 +63,8 @@ VERSIONS_KEPT = 2
 Row = ListOffsetsPartitionResponse
 
 
-def handle(node: Node, context: RequestContext, request: ListOffsetsRequest) -> Steps[ListOffsetsResponse]:
-    reading = Reading(node, context, request)
+def handle(view: BrokerView, context: RequestContext, request: ListOffsetsRequest) -> Steps[ListOffsetsResponse]:
+    reading = Reading(view, context, request)
     denied = yield from context.denied(DESCRIBE_TOPIC, [topic.name for topic in request.topics])
     allowed_first = sorted(request.topics, key=lambda topic: topic.name in denied) if denied else request.topics
     rows = yield from reading.topics(allowed_first, denied)
@@ -74,10 +74,10 @@ def handle(node: Node, context: RequestContext, request: ListOffsetsRequest) -> 
 class Reading:
     """Answers one request from the image at its beginning."""
 
-    def __init__(self, node: Node, context: RequestContext, request: ListOffsetsRequest) -> None:
-        self._image: Image = node.cache.image
-        self._kept = node.listed_offsets
-        self._broker_id = node.broker_id
+    def __init__(self, view: BrokerView, context: RequestContext, request: ListOffsetsRequest) -> None:
+        self._image: Image = view.cache.image
+        self._kept = view.encoded.offsets
+        self._broker_id = view.broker_id
         self._context = context
         self._version = context.api_version
         self._encode = encoder(ListOffsetsTopicResponse, self._version)

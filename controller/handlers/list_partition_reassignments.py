@@ -21,15 +21,14 @@ from ...protocol.messages.list_partition_reassignments import (
     RequestedTopic,
     TopicReassignment,
 )
-from .changes import active_controller
-from .node import Node
+from ..active.active_controller import LocalController
 
 
 def handle(
-    node: Node, context: RequestContext, request: ListPartitionReassignmentsRequest
+    place: LocalController, context: RequestContext, request: ListPartitionReassignmentsRequest
 ) -> ListPartitionReassignmentsResponse:
     if context.may(DESCRIBE_CLUSTER):
-        return ListPartitionReassignmentsResponse(topics=_moving(active_controller(node).image, request.topics))
+        return ListPartitionReassignmentsResponse(topics=_moving(place.serving().image, request.topics))
     return ListPartitionReassignmentsResponse(
         error_code=ErrorCode.CLUSTER_AUTHORIZATION_FAILED,
         error_message="Cluster authorization failed.",

@@ -6,7 +6,6 @@ from ...network.serving.api import ServedApi
 from ...network.serving.context import RequestContext
 from ...protocol.api_keys import ApiKey
 from ...protocol.messages.list_transactions import ListTransactionsRequest, ListTransactionsResponse
-from .node import Node
 
 STATES = frozenset(
     {
@@ -23,7 +22,7 @@ STATES = frozenset(
 """The states that a transaction has in Kafka."""
 
 
-def handle(_node: Node, _context: RequestContext, request: ListTransactionsRequest) -> ListTransactionsResponse:
+def handle(_context: RequestContext, request: ListTransactionsRequest) -> ListTransactionsResponse:
     unknown = sorted({*request.state_filters} - STATES)
     return ListTransactionsResponse(unknown_state_filters=unknown)
 

@@ -29,9 +29,9 @@ from ...protocol.messages.metadata import (
     MetadataResponseBroker,
     MetadataResponseTopic,
 )
+from ..broker.auto_creation import AutoCreation
+from ..broker.view import BrokerView
 from .authorized_operations import cluster_operations
-from .auto_creation import create_missing_topics
-from .node import Node
 
 NULL_NAMES_AND_IDS_SINCE, ASKED_BY_ID_SINCE = 10, 12
 """The first version with null names and topic ids, and the first in which clients may use them."""
@@ -56,44 +56,50 @@ DESCRIBE_CLUSTER = Permission(AclOperation.DESCRIBE, AclResourceType.CLUSTER, "n
 Answer = Steps[MetadataResponse | Awaitable["Answer"]]
 
 
-def handle(node: Node, context: RequestContext, request: MetadataRequest) -> MetadataResponse | Answer:
+def handle(
+    view: BrokerView, creation: AutoCreation, context: RequestContext, request: MetadataRequest
+) -> MetadataResponse | Answer:
     version, wanted = context.api_version, request.topics
     if wanted is None or (version == 0 and not wanted):
-        return _response(node, context, request, _all_topics(node, context, request))
+        return _response(view, context, request, _all_topics(view, context, request))
     if version >= NULL_NAMES_AND_IDS_SINCE:
         _check_names_and_ids(version, wanted)
         if any(topic.topic_id != NO_TOPIC_ID for topic in wanted):
-            return _by_id(node, context, request, wanted)
-    topics = node.cache.image.topics
+            return _by_id(view, context, request, wanted)
+    topics = view.cache.image.topics
     if len(wanted) <= NAMES_AT_ONCE and all(topic.name in topics for topic in wanted):
-        return _existing(node, context, request, wanted)
-    return _by_name(node, context, request, wanted)
+        return _existing(view, context, request, wanted)
+    return _by_name(view, creation, context, request, wanted)
 
 
 def _existing(
-    node: Node, context: RequestContext, request: MetadataRequest, wanted: Iterable[MetadataRequestTopic]
+    view: BrokerView, context: RequestContext, request: MetadataRequest, wanted: Iterable[MetadataRequestTopic]
 ) -> MetadataResponse:
     """Answer for few topics, all of which exist: the usual request, which needs no steps."""
     names = list(dict.fromkeys(cast("str", topic.name) for topic in wanted))
     denied = context.without(DESCRIBE_TOPIC, names)
     found = [name for name in names if name not in denied] if denied else names
-    return _response(node, context, request, [*_found(node, context, request, found), *_unauthorized(sorted(denied))])
+    return _response(view, context, request, [*_found(view, context, request, found), *_unauthorized(sorted(denied))])
 
 
 def _by_name(
-    node: Node, context: RequestContext, request: MetadataRequest, wanted: Iterable[MetadataRequestTopic]
+    view: BrokerView,
+    creation: AutoCreation,
+    context: RequestContext,
+    request: MetadataRequest,
+    wanted: Iterable[MetadataRequestTopic],
 ) -> Answer:
     names = list(dict.fromkeys(cast("str", topic.name) for topic in wanted))
     denied = yield from context.denied(DESCRIBE_TOPIC, names)
-    found, missing = _divided(node.cache.image.topics, names, denied)
-    if missing and _creates_topics(node, request):
-        return (yield from _creating(node, context, request, names, denied))
+    found, missing = _divided(view.cache.image.topics, names, denied)
+    if missing and _creates_topics(view, request):
+        return (yield from _creating(view, creation, context, request, names, denied=denied))
     errors = chain(_missing(context, request, missing, {}), _unauthorized(sorted(denied)))
-    return (yield from _with_errors(node, context, request, found, errors))
+    return (yield from _with_errors(view, context, request, found, errors))
 
 
 def _with_errors(
-    node: Node,
+    view: BrokerView,
     context: RequestContext,
     request: MetadataRequest,
     found: Sequence[str],
@@ -101,35 +107,41 @@ def _with_errors(
 ) -> Steps[MetadataResponse]:
     """Answer with existing topics and the rows of others, in whose course some may be deleted."""
     rows = yield from one_by_one(errors)
-    topics = node.cache.image.topics
+    topics = view.cache.image.topics
     found = [name for name in found if name in topics]
-    return _response(node, context, request, [*_found(node, context, request, found), *rows])
+    return _response(view, context, request, [*_found(view, context, request, found), *rows])
 
 
 def _creating(
-    node: Node, context: RequestContext, request: MetadataRequest, names: Sequence[str], denied: frozenset[str]
+    view: BrokerView,
+    creation: AutoCreation,
+    context: RequestContext,
+    request: MetadataRequest,
+    names: Sequence[str],
+    *,
+    denied: frozenset[str],
 ) -> Answer:
     """Answer after the controller has been asked to create those missing topics that the client may
     create.
     """
-    _, missing = _divided(node.cache.image.topics, names, denied)
+    _, missing = _divided(view.cache.image.topics, names, denied)
     may_create_all = context.may(CREATE_TOPICS, logs_denial=False)
     uncreatable = NO_NAMES if may_create_all else (yield from context.denied(CREATE_TOPIC, missing))
     valid = yield from one_by_one(name not in uncreatable and is_valid_topic_name(name) for name in missing)
     creatable = list(compress(missing, valid))
 
     async def created() -> Answer:
-        codes = await create_missing_topics(node, context, creatable) if creatable else {}
+        codes = await creation.create(context, creatable) if creatable else {}
         # A topic just created keeps its code even if the image has it by now: clients ask again.
-        found, missing = _divided(node.cache.image.topics, names, denied | uncreatable, frozenset(codes))
+        found, missing = _divided(view.cache.image.topics, names, denied | uncreatable, frozenset(codes))
         errors = chain(_missing(context, request, missing, codes), _unauthorized(sorted(uncreatable) + sorted(denied)))
-        return _with_errors(node, context, request, found, errors)
+        return _with_errors(view, context, request, found, errors)
 
     return created()
 
 
-def _creates_topics(node: Node, request: MetadataRequest) -> bool:
-    return request.allow_auto_topic_creation and node.config.boolean("auto.create.topics.enable")
+def _creates_topics(view: BrokerView, request: MetadataRequest) -> bool:
+    return request.allow_auto_topic_creation and view.configs.static.boolean("auto.create.topics.enable")
 
 
 def _divided(
@@ -144,23 +156,23 @@ def _divided(
     return found, missing
 
 
-def _all_topics(node: Node, context: RequestContext, request: MetadataRequest) -> Sequence[Element]:
+def _all_topics(view: BrokerView, context: RequestContext, request: MetadataRequest) -> Sequence[Element]:
     """Return the topics that the client may describe, in the order of their names."""
-    fragments, viewer = _fragments(node, context, request), context.viewer
+    fragments, viewer = _fragments(view, context, request), context.viewer
     if context.dispatcher.authorization is None:
         return fragments.all_topics()
 
     def described() -> list[bytes]:
-        names = sorted(node.cache.image.topics)
+        names = sorted(view.cache.image.topics)
         allowed = compress(names, context.may_each(DESCRIBE_TOPIC, names, logs_denials=False))
-        return _found(node, context, request, list(allowed))
+        return _found(view, context, request, list(allowed))
 
     return described() if viewer is None else fragments.kept(viewer, described)
 
 
-def _found(node: Node, context: RequestContext, request: MetadataRequest, names: Sequence[str]) -> list[bytes]:
+def _found(view: BrokerView, context: RequestContext, request: MetadataRequest, names: Sequence[str]) -> list[bytes]:
     """Return the encoded elements of topics of the image."""
-    fragments, topics = _fragments(node, context, request), node.cache.image.topics
+    fragments, topics = _fragments(view, context, request), view.cache.image.topics
     if context.dispatcher.authorization is None or not request.include_topic_authorized_operations:
         return [fragments.topic(topics[name]) for name in names]
     return [
@@ -169,9 +181,9 @@ def _found(node: Node, context: RequestContext, request: MetadataRequest, names:
     ]
 
 
-def _fragments(node: Node, context: RequestContext, request: MetadataRequest) -> VariantFragments:
+def _fragments(view: BrokerView, context: RequestContext, request: MetadataRequest) -> VariantFragments:
     variant = Variant(context.api_version, context.listener, request.include_topic_authorized_operations)
-    return node.metadata_fragments.of(node.cache.image, variant)
+    return view.encoded.topics.of(view.cache.image, variant)
 
 
 def _check_names_and_ids(version: int, wanted: Iterable[MetadataRequestTopic]) -> None:
@@ -186,12 +198,12 @@ def _check_names_and_ids(version: int, wanted: Iterable[MetadataRequestTopic]) -
 
 
 def _by_id(
-    node: Node, context: RequestContext, request: MetadataRequest, wanted: Sequence[MetadataRequestTopic]
+    view: BrokerView, context: RequestContext, request: MetadataRequest, wanted: Sequence[MetadataRequestTopic]
 ) -> Answer:
     """Answer for the topics that a request names by id. A single id makes it such a request, and
     Kafka then ignores names and topics without an id. Unknown ids come first, as in Kafka.
     """
-    image, unknown = node.cache.image, list[MetadataResponseTopic]()
+    image, unknown = view.cache.image, list[MetadataResponseTopic]()
     known: dict[str, Topic] = {}
     for topic_id in dict.fromkeys(topic.topic_id for topic in wanted if topic.topic_id != NO_TOPIC_ID):
         topic = image.topic_by_id(topic_id)
@@ -204,9 +216,9 @@ def _by_id(
     denied = yield from context.denied(DESCRIBE_TOPIC, list(known))
     code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
     rows = [MetadataResponseTopic(error_code=code, name=None, topic_id=known[name].topic_id) for name in sorted(denied)]
-    still = [name for name, topic in known.items() if node.cache.image.topic_by_id(topic.topic_id) is not None]
-    found = _found(node, context, request, [name for name in still if name not in denied])
-    return _response(node, context, request, [*unknown, *found, *rows])
+    still = [name for name, topic in known.items() if view.cache.image.topic_by_id(topic.topic_id) is not None]
+    found = _found(view, context, request, [name for name in still if name not in denied])
+    return _response(view, context, request, [*unknown, *found, *rows])
 
 
 def _missing(
@@ -236,12 +248,12 @@ def _unauthorized(names: Iterable[str]) -> Iterator[MetadataResponseTopic]:
 
 
 def _response(
-    node: Node, context: RequestContext, request: MetadataRequest, topics: Sequence[Element]
+    view: BrokerView, context: RequestContext, request: MetadataRequest, topics: Sequence[Element]
 ) -> MetadataResponse:
-    controller_id, fragments = node.cache.image.controller_id, _fragments(node, context, request)
+    controller_id, fragments = view.cache.image.controller_id, _fragments(view, context, request)
     return MetadataResponse(
         brokers=cast("list[MetadataResponseBroker]", fragments.brokers),
-        cluster_id=node.cluster_id,
+        cluster_id=view.cluster_id,
         # A client would wait in vain for a controller that is not in the list.
         controller_id=controller_id if controller_id in fragments.reachable else -1,
         topics=cast("list[MetadataResponseTopic]", topics),

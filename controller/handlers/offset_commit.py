@@ -30,10 +30,9 @@ from ...protocol.messages.offset_commit import (
     OffsetCommitResponse,
     OffsetCommitTopicResult,
 )
-from .changes import active_controller
+from .controller_port import ControllerPort
 from .entity_changes import EntityEdit, change_entities
 from .groups import edit_of, has_partition, is_coordinated_by, receiving_node, refusing
-from .node import Node
 
 
 class _Checked(msgspec.Struct):
@@ -70,16 +69,16 @@ class _Checked(msgspec.Struct):
         return {name: offsets for name, offsets in found.items() if offsets}
 
 
-async def handle(node: Node, context: RequestContext, request: OffsetCommitRequest) -> OffsetCommitResponse:
+async def handle(port: ControllerPort, context: RequestContext, request: OffsetCommitRequest) -> OffsetCommitResponse:
     """Answer a request at the active controller."""
-    topics = active_controller(node).image.topics
-    checked = await _checked(node, context, request)
+    topics = port.controller.serving().image.topics
+    checked = await _checked(port, context, request)
     kept = checked.kept
-    if kept and not is_coordinated_by(receiving_node(node, context), node, request.group_id):
+    if kept and not is_coordinated_by(receiving_node(port, context), port.cache.image.topics, request.group_id):
         checked.refuse_all(ErrorCode.NOT_COORDINATOR)
     elif kept or checked.first:
         edit = _edit(context, request, kept, checked.first, topics)
-        (outcome,) = await change_entities(node, context, request, [edit])
+        (outcome,) = await change_entities(port, context, request, [edit])
         if outcome.refusal is not None:
             checked.refuse_all(outcome.code)
     if checked.first == ErrorCode.GROUP_AUTHORIZATION_FAILED:
@@ -87,12 +86,12 @@ async def handle(node: Node, context: RequestContext, request: OffsetCommitReque
     return _response(checked)
 
 
-async def _checked(node: Node, context: RequestContext, request: OffsetCommitRequest) -> _Checked:
+async def _checked(port: ControllerPort, context: RequestContext, request: OffsetCommitRequest) -> _Checked:
     checked, time_slice = _Checked(), TimeSlice()
     may_group = context.may(READ_GROUP, request.group_id)
     denied = context.without(READ_TOPIC, [topic.name for topic in request.topics]) if may_group else frozenset()
-    topics, now = active_controller(node).image.topics, now_ms()
-    longest = node.config.integer("offset.metadata.max.bytes")
+    topics, now = port.controller.serving().image.topics, now_ms()
+    longest = port.configs.static.integer("offset.metadata.max.bytes")
     for topic in request.topics:
         await time_slice.pause()
         indexes = [each.partition_index for each in topic.partitions]

@@ -16,15 +16,14 @@ from ...protocol.messages.offset_delete import (
     OffsetDeleteResponse,
     OffsetDeleteTopicResult,
 )
-from .changes import active_controller
+from .controller_port import ControllerPort
 from .entity_changes import change_entities
 from .groups import edit_of, has_partition, is_coordinated_by, receiving_node, refusing
-from .node import Node
 
 
-async def handle(node: Node, context: RequestContext, request: OffsetDeleteRequest) -> OffsetDeleteResponse:
+async def handle(port: ControllerPort, context: RequestContext, request: OffsetDeleteRequest) -> OffsetDeleteResponse:
     """Answer a request at the active controller."""
-    topics, codes = active_controller(node).image.topics, await _checked(node, context, request)
+    topics, codes = port.controller.serving().image.topics, await _checked(port, context, request)
     doomed = {
         name: [index for index, code in partitions.items() if code == ErrorCode.NONE]
         for name, partitions in codes.items()
@@ -43,19 +42,19 @@ async def handle(node: Node, context: RequestContext, request: OffsetDeleteReque
         change = refusing(group_id, Refusal(ErrorCode.GROUP_AUTHORIZATION_FAILED), operations)
     elif not group_id:
         change = refusing(group_id, Refusal(ErrorCode.INVALID_GROUP_ID), operations)
-    elif not is_coordinated_by(receiving_node(node, context), node, group_id):
+    elif not is_coordinated_by(receiving_node(port, context), port.cache.image.topics, group_id):
         return OffsetDeleteResponse(error_code=ErrorCode.NOT_COORDINATOR)
-    (outcome,) = await change_entities(node, context, request, [change])
+    (outcome,) = await change_entities(port, context, request, [change])
     if outcome.refusal is not None:
         return OffsetDeleteResponse(error_code=outcome.code)
     return _response(codes)
 
 
 async def _checked(
-    node: Node, context: RequestContext, request: OffsetDeleteRequest
+    port: ControllerPort, context: RequestContext, request: OffsetDeleteRequest
 ) -> dict[str, dict[int, ErrorCode]]:
     """Return the code of each partition, NONE for those whose offset is to be removed, by topic."""
-    topics, time_slice = active_controller(node).image.topics, TimeSlice()
+    topics, time_slice = port.controller.serving().image.topics, TimeSlice()
     denied = context.without(READ_TOPIC, [topic.name for topic in request.topics])
     codes: dict[str, dict[int, ErrorCode]] = {}
     for topic in request.topics:

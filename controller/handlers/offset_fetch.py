@@ -22,8 +22,8 @@ from ...protocol.messages.offset_fetch import (
     OffsetFetchResponse,
     OffsetFetchTopic,
 )
+from ..broker.view import BrokerView
 from .groups import DESCRIBE_GROUP, DESCRIBE_TOPIC, group_at, is_coordinated_by
-from .node import Node
 
 MANY_GROUPS_SINCE, ERROR_OF_GROUP_SINCE, NO_ERROR_SINCE = 8, 2, 1
 """The first versions with several groups, with an error for a whole group, and without an error for
@@ -34,15 +34,15 @@ Topics = Sequence[OffsetFetchTopic] | None
 Offsets = Mapping[str, Mapping[int, CommittedOffset]]
 
 
-def handle(node: Node, context: RequestContext, request: OffsetFetchRequest) -> Steps[OffsetFetchResponse]:
+def handle(view: BrokerView, context: RequestContext, request: OffsetFetchRequest) -> Steps[OffsetFetchResponse]:
     count = RowCount()
     if context.api_version >= MANY_GROUPS_SINCE:
         groups = []
         for each in request.groups:
-            groups.append((yield from _group(node, context, count, each.group_id, each.topics)))
+            groups.append((yield from _group(view, context, count, each.group_id, each.topics)))
             yield
         return OffsetFetchResponse(groups=groups)
-    found = yield from _group(node, context, count, request.group_id, request.topics)
+    found = yield from _group(view, context, count, request.group_id, request.topics)
     if found.error_code and context.api_version < ERROR_OF_GROUP_SINCE:
         return OffsetFetchResponse(
             topics=[_refused(topic, ErrorCode(found.error_code)) for topic in request.topics or ()]
@@ -51,17 +51,21 @@ def handle(node: Node, context: RequestContext, request: OffsetFetchRequest) -> 
 
 
 def _group(
-    node: Node, context: RequestContext, count: RowCount, group_id: str, topics: Topics
+    view: BrokerView,
+    context: RequestContext,
+    count: RowCount,
+    group_id: str,
+    topics: Topics,
 ) -> Steps[FetchedOffsetsOfGroup]:
     code = ErrorCode.NONE
     if not context.may(DESCRIBE_GROUP, group_id):
         code = ErrorCode.GROUP_AUTHORIZATION_FAILED
-    elif not is_coordinated_by(node.broker_id, node, group_id):
+    elif not is_coordinated_by(view.broker_id, view.cache.image.topics, group_id):
         code = ErrorCode.NOT_COORDINATOR
     if code:
         return FetchedOffsetsOfGroup(group_id=group_id, error_code=code)
-    group = group_at(node, group_id)
-    kept: Offsets = {} if group is None else group.live(node.cache.image.topics)
+    group = group_at(view, group_id)
+    kept: Offsets = {} if group is None else group.live(view.cache.image.topics)
     if topics is None:
         count.add(sum(map(len, kept.values())), 0 if group is None else group.size)
         found = yield from _all(context, kept)

@@ -6,6 +6,7 @@ rest.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -21,17 +22,31 @@ from ...process.settings.in_force import added_listeners, fault_of_change, in_fo
 from ...process.settings.node_config import NodeConfig
 from ...protocol.config_resources import ResourceType
 from ...protocol.error_codes import ErrorCode
+from ...security.caller import TlsOfListener
 from ...security.listeners import server_listener
 from ...security.mechanisms import LoginSources
+from ..broker.topic_overrides import TopicOverrides
 from .config_changes import Alteration
-from .node import Node
+from .controller_port import ControllerPort
+
+
+@dataclass
+class OwnConfigs:
+    """What a node knows of its own configs and nobody else."""
+
+    overrides: TopicOverrides
+    """The configs of topics that it has read, some of which it forgets when it changes them."""
+    tls: Sequence[TlsOfListener] = ()
+    """The TLS of those of its listeners that have it."""
 
 
 async def refused_of_own(
-    node: Node,
+    port: ControllerPort,
     context: RequestContext,
     resources: Sequence[Any],
-    alteration_of: Callable[[Node, Any], Alteration],
+    alteration_of: Callable[[ControllerPort, Any], Alteration],
+    own: OwnConfigs,
+    *,
     refused: Collection[int],
 ) -> dict[int, Outcome]:
     """Return the resources, by their index in the request, after whose change this node could not
@@ -42,24 +57,24 @@ async def refused_of_own(
     for index, resource in enumerate(resources):
         if index in refused or resource.resource_type != ResourceType.BROKER or not resource.resource_name:
             continue
-        alteration = alteration_of(node, resource)
+        alteration = alteration_of(port, resource)
         try:
             context.check_cluster(ALTER_CONFIGS_OF_CLUSTER)  # who may not change anything learns nothing of our files
-            configs = alteration.broker_configs(node.dynamic_configs.of_node)
+            configs = alteration.broker_configs(port.configs.of_node)
         except Refusal:
             continue  # the controller says so
-        reason = await _fault(node, configs)
+        reason = await _fault(port, own, configs)
         if reason is not None:
             found[index] = alteration.changed(refusal=Refusal(ErrorCode.INVALID_REQUEST, reason))
     return found
 
 
-async def _fault(node: Node, configs: Mapping[str, str]) -> str | None:
-    before = node.dynamic_configs.current
+async def _fault(port: ControllerPort, own: OwnConfigs, configs: Mapping[str, str]) -> str | None:
+    before = port.configs.current
     fault = fault_of_change(before, configs)
     if fault is not None:
         return fault
-    after = in_force(node.config, configs, node.dynamic_configs.of_cluster)
+    after = in_force(port.configs.static, configs, port.configs.of_cluster)
     added = added_listeners(before, after)
     try:
         listeners = await trio.to_thread.run_sync(
@@ -71,12 +86,12 @@ async def _fault(node: Node, configs: Mapping[str, str]) -> str | None:
         )
     except (ConfigurationError, OSError) as error:
         return str(error)
-    return await trio.to_thread.run_sync(partial(_fault_of_stores, node, after))
+    return await trio.to_thread.run_sync(partial(_fault_of_stores, own.tls, after))
 
 
-def _fault_of_stores(node: Node, config: NodeConfig) -> str | None:
+def _fault_of_stores(stores: Sequence[TlsOfListener], config: NodeConfig) -> str | None:
     names = {listener.name for listener in config.listeners}
-    for tls in node.tls:
+    for tls in stores:
         try:
             if tls.name in names:
                 tls.check(config)

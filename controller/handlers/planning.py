@@ -31,7 +31,7 @@ from ...process.time_slices import TimeSlice
 from ...protocol.error_codes import ErrorCode
 from ...store.base import Create, Operation
 from ..active.jobs import Draft
-from .node import Node
+from .controller_port import ControllerPort
 
 log = logging.getLogger("minicontroller.policy")
 
@@ -47,7 +47,11 @@ async def denied_in_advance(context: RequestContext, permission: Permission, nam
 
 
 def default_configs(
-    node: Node, image: Image, *, of_broker: Mapping[str, str] = NO_CONFIGS, of_all: Mapping[str, str] | None = None
+    port: ControllerPort,
+    image: Image,
+    *,
+    of_broker: Mapping[str, str] = NO_CONFIGS,
+    of_all: Mapping[str, str] | None = None,
 ) -> Mapping[str, str]:
     """Return the default topic configs that differ from Kafka's own: those in this node's file,
     overridden by the default of all brokers. A broker's own configs apply to the partitions that it
@@ -58,56 +62,58 @@ def default_configs(
     """
     if of_all is None:
         stored = image.configs.get(layout.DEFAULT_OF_BROKERS, NO_ENTITY_CONFIGS)
-        of_all = node.dynamic_configs.of_cluster if stored.version == UNREADABLE else stored.configs
-    return differing_defaults(node.config, of_broker, of_all)
+        of_all = port.configs.of_cluster if stored.version == UNREADABLE else stored.configs
+    return differing_defaults(port.configs.static, of_broker, of_all)
 
 
-async def judge(node: Node, context: RequestContext, question: Callable[[], JudgedRequest], draft: Draft) -> None:
+async def judge(
+    port: ControllerPort, context: RequestContext, question: Callable[[], JudgedRequest], draft: Draft
+) -> None:
     """Ask the policy, if there is one, about a change of the draft's image. `question` makes the
     request to the policy; it is not called if there is neither a policy nor an audit log. Raises
     Refusal.
     """
-    if node.policy is None and node.audit is None:
+    if port.policy is None and port.audit is None:
         return
     request = question()
     judgement = Judgement(request, draft.image)
     draft.judgements[resource_of(request)] = judgement
-    if node.policy is None:
+    if port.policy is None:
         return
     try:
-        judgement.verdict = await node.policy.judge(request, view(draft.image, node.topic_states), context)
+        judgement.verdict = await port.policy.judge(request, view(draft.image, port.policy.topic_states), context)
     except PolicyRefusal as refusal:
         judgement.verdict = refusal.verdict
         raise
 
 
 async def judge_change(
-    node: Node, context: RequestContext, draft: Draft, outcome: Outcome, question: Callable[[], JudgedRequest]
+    port: ControllerPort, context: RequestContext, draft: Draft, outcome: Outcome, question: Callable[[], JudgedRequest]
 ) -> None:
     """Judge one change like `judge`. The judgement goes to this change alone, because there may be
     others with the same resource: one for each error of a topic's other partitions, one for each
     edit of a user. Raises Refusal.
     """
     try:
-        await judge(node, context, question, draft)
+        await judge(port, context, question, draft)
     finally:
         outcome.judgement = draft.judgements.pop((outcome.change.kind, outcome.change.resource), None)
 
 
-def judges_api(node: Node, context: RequestContext) -> bool:
+def judges_api(port: ControllerPort, context: RequestContext) -> bool:
     """Whether the policy judges an API of ACLs, users, quotas, tokens, groups or elections."""
-    policy = node.policy
+    policy = port.policy
     return policy is not None and policy.judges_administration and policy.judges_api(context.policy_api)
 
 
 async def judge_admin(
-    node: Node, context: RequestContext, draft: Draft, outcome: Outcome, *, validate_only: bool = False
+    port: ControllerPort, context: RequestContext, draft: Draft, outcome: Outcome, *, validate_only: bool = False
 ) -> None:
     """Ask the policy about a valid change of an API that it judges (`judges_api`), and note its
     judgement in the change. Raises Refusal.
     """
     await judge_change(
-        node,
+        port,
         context,
         draft,
         outcome,
@@ -141,11 +147,11 @@ def resource_of(request: JudgedRequest) -> tuple[str, str]:
     return ("logger" if isinstance(request, AlterLoggersRequest) else "broker"), request.broker
 
 
-def check_storable(node: Node, partitions: int, replication_factor: int) -> None:
+def check_storable(port: ControllerPort, partitions: int, replication_factor: int) -> None:
     """Refuse a topic that is too large for its znode, before memory is spent on placing its
     replicas. Raises INVALID_PARTITIONS.
     """
-    if least_topic_bytes(partitions, replication_factor) > node.store.max_commit_bytes:
+    if least_topic_bytes(partitions, replication_factor) > port.store.max_commit_bytes:
         text = f"A topic of {partitions} partitions with {replication_factor} replicas each is too large for the store."
         raise Refusal(ErrorCode.INVALID_PARTITIONS, text)
 

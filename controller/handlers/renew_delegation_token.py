@@ -10,31 +10,36 @@ from ...network.serving.api import Handler, served
 from ...network.serving.context import RequestContext
 from ...protocol.error_codes import ErrorCode
 from ...protocol.messages.renew_delegation_token import RenewDelegationTokenRequest, RenewDelegationTokenResponse
+from ..broker.delegation_tokens import DelegationTokens
+from .controller_port import ControllerPort
 from .delegation_tokens import alter_token, ask_if_allowed, expiring_at
-from .node import Node
 
 
 async def receive(
-    node: Node, context: RequestContext, request: RenewDelegationTokenRequest, ask_controller: Handler
+    port: ControllerPort,
+    _tokens: DelegationTokens,
+    context: RequestContext,
+    request: RenewDelegationTokenRequest,
+    ask_controller: Handler,
 ) -> RenewDelegationTokenResponse:
     answer: RenewDelegationTokenResponse = await ask_if_allowed(
-        node, context, request, ask_controller, lambda code: RenewDelegationTokenResponse(error_code=code)
+        port, context, request, ask_controller, lambda code: RenewDelegationTokenResponse(error_code=code)
     )
     return answer
 
 
 async def handle(
-    node: Node, context: RequestContext, request: RenewDelegationTokenRequest
+    port: ControllerPort, tokens: DelegationTokens, context: RequestContext, request: RenewDelegationTokenRequest
 ) -> RenewDelegationTokenResponse:
     """Answer a request at the active controller."""
     now, period = now_ms(), request.renew_period_ms
     if period < 0:
-        period = node.config.integer("delegation.token.expiry.time.ms")
+        period = port.configs.static.integer("delegation.token.expiry.time.ms")
 
     def renew(token: DelegationToken) -> DelegationToken:
         return expiring_at(token, now, now + period)
 
-    code, token = await alter_token(node, context, request, renew, operations_of(request))
+    code, token = await alter_token(port, tokens, context, request, renew, operations=operations_of(request))
     if code != ErrorCode.NONE or token is None:
         return RenewDelegationTokenResponse(error_code=code)
     return RenewDelegationTokenResponse(expiry_timestamp_ms=token.expires_ms)

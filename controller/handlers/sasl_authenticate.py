@@ -8,7 +8,7 @@ from ...protocol.messages.sasl_authenticate import SaslAuthenticateRequest, Sasl
 from ...security.login_requests import authenticate
 
 
-def handle(_node: object, context: RequestContext, request: SaslAuthenticateRequest) -> SaslAuthenticateResponse:
+def handle(context: RequestContext, request: SaslAuthenticateRequest) -> SaslAuthenticateResponse:
     return authenticate(context.caller, request)
 
 

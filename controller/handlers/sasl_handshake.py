@@ -8,7 +8,7 @@ from ...protocol.messages.sasl_handshake import SaslHandshakeRequest, SaslHandsh
 from ...security.login_requests import handshake
 
 
-def handle(_node: object, context: RequestContext, request: SaslHandshakeRequest) -> SaslHandshakeResponse:
+def handle(context: RequestContext, request: SaslHandshakeRequest) -> SaslHandshakeResponse:
     return handshake(context.caller, request, context.api_version)
 
 

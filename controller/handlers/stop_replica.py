@@ -12,16 +12,13 @@ from ...network.serving.api import ServedApi
 from ...network.serving.context import RequestContext
 from ...protocol.api_keys import ApiKey
 from ...protocol.messages.stop_replica import StopReplicaPartitionError, StopReplicaRequest, StopReplicaResponse
-from .control import from_controller
-from .node import Node
+from .control import ElectedController
 
 
 def handle(
-    node: Node, _context: RequestContext, request: StopReplicaRequest
+    elected: ElectedController, _context: RequestContext, request: StopReplicaRequest
 ) -> StopReplicaResponse | Awaitable[StopReplicaResponse]:
-    return from_controller(
-        node, request, partial(_stopped, request), lambda error: StopReplicaResponse(error_code=error)
-    )
+    return elected.obey(request, partial(_stopped, request), lambda error: StopReplicaResponse(error_code=error))
 
 
 def _stopped(request: StopReplicaRequest) -> StopReplicaResponse:

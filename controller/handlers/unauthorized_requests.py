@@ -24,7 +24,7 @@ from ...protocol.dry_runs import is_dry_run
 from ...protocol.messages.incremental_alter_configs import IncrementalAlterConfigsRequest
 from . import decided_elements
 from .changes import record_refused, refused_in_time_slices
-from .node import Node
+from .controller_port import ControllerPort
 
 log = logging.getLogger("minicontroller.audit")
 
@@ -35,26 +35,26 @@ PATIENCE_SECONDS = 5.0
 class RefusedRequests(RequestObserver):
     """Shows the requests that a node refused as a whole, and records those for changes."""
 
-    def __init__(self, node: Node) -> None:
-        self._node = node
+    def __init__(self, port: ControllerPort) -> None:
+        self._port = port
 
     def refused(self, ctx: RequestContext, request: Any, refusal: Refusal) -> None:
-        self._node.decisions.refused(ctx, request, refusal)
+        self._port.decisions.refused(ctx, request, refusal)
 
     async def refused_early(self, ctx: RequestContext, request: Any, refusal: EarlyRefusal) -> None:
-        if ctx.spec.changes is not None and self._node.audit is not None:
-            await _record(self._node, ctx, request, refusal)
+        if ctx.spec.changes is not None and self._port.audit is not None:
+            await _record(self._port, ctx, request, refusal)
 
 
-async def _record(node: Node, context: RequestContext, request: Any, refusal: Refusal) -> None:
+async def _record(port: ControllerPort, context: RequestContext, request: Any, refusal: Refusal) -> None:
     outcomes = await _refused(context, request, refusal)
     validate_only = getattr(request, "validate_only", False) or is_dry_run(request)
     with trio.move_on_after(PATIENCE_SECONDS) as scope:
         try:
-            if node.controller is not None:
-                await record_refused(node, context, outcomes, validate_only=validate_only)
+            if port.controller.active is not None:
+                await record_refused(port, context, outcomes, validate_only=validate_only)
             else:
-                await _send_to_controller(node, context, outcomes, validate_only=validate_only)
+                await _send_to_controller(context, outcomes, validate_only=validate_only)
         except Refusal as reason:
             log.warning("a refusal is not in the audit log: %s", reason.code.name, extra=about(context))
     if scope.cancelled_caught:
@@ -70,9 +70,7 @@ async def _refused(context: RequestContext, request: Any, refusal: Refusal) -> l
     return await refused_in_time_slices(context, request, refusal)
 
 
-async def _send_to_controller(
-    node: Node, context: RequestContext, outcomes: Sequence[Outcome], *, validate_only: bool
-) -> None:
+async def _send_to_controller(context: RequestContext, outcomes: Sequence[Outcome], *, validate_only: bool) -> None:
     """Send the refusals to the controller, in an IncrementalAlterConfigs without resources."""
     route = context.dispatcher.routes.get(ApiKey.INCREMENTAL_ALTER_CONFIGS)
     if route is None or route.ask_controller is None:
@@ -86,4 +84,4 @@ async def _send_to_controller(
             decided=[decided_elements.encode(outcome) for outcome in outcomes],
         ),
     )
-    await route.ask_controller(node, asking, IncrementalAlterConfigsRequest(validate_only=validate_only))
+    await route.ask_controller(asking, IncrementalAlterConfigsRequest(validate_only=validate_only))

@@ -6,6 +6,7 @@ texts, which tools print.
 """
 
 from ...admin.update_features import ALTER, SPEC
+from ...cluster.cache import MetadataCache
 from ...network.serving.api import served
 from ...network.serving.context import RequestContext
 from ...process.steps import Steps, one_by_one
@@ -16,17 +17,18 @@ from ...protocol.messages.update_features import (
     UpdateFeaturesRequest,
     UpdateFeaturesResponse,
 )
-from .node import Node
 
 UPGRADE, SAFE_DOWNGRADE, UNSAFE_DOWNGRADE = 1, 2, 3
 
 
-def handle(node: Node, context: RequestContext, request: UpdateFeaturesRequest) -> Steps[UpdateFeaturesResponse]:
+def handle(
+    cache: MetadataCache, context: RequestContext, request: UpdateFeaturesRequest
+) -> Steps[UpdateFeaturesResponse]:
     if not context.may(ALTER):
         code = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
         return UpdateFeaturesResponse(error_code=code, error_message="Cluster authorization failed.")
     updates = {update.feature: update for update in request.feature_updates}
-    finalized = dict(node.cache.image.features.levels)
+    finalized = dict(cache.image.features.levels)
     results = yield from one_by_one(
         UpdatedFeature(
             feature=name,

@@ -12,7 +12,7 @@ from functools import partial
 
 from ...admin.permissions import CLUSTER_ACTION
 from ...admin.spec import Sender
-from ...cluster.cache import first_update_number
+from ...cluster.cache import MetadataCache, first_update_number
 from ...cluster.entities import (
     LEADER_DURING_DELETE,
     NO_TOPIC_ID,
@@ -37,8 +37,8 @@ from ...protocol.messages.update_metadata import (
     UpdateMetadataTopicState,
 )
 from ..active import control_requests
-from .control import from_controller
-from .node import Node
+from ..broker.view import BrokerView
+from .control import ElectedController
 
 ALWAYS_STORABLE = 1_000
 """The number of partitions that fit into a topic's znode in any store."""
@@ -46,64 +46,76 @@ PROTOCOL_NAMES = {number: name for name, number in SECURITY_PROTOCOLS.items()}
 
 
 def handle(
-    node: Node, context: RequestContext, request: UpdateMetadataRequest
+    view: BrokerView, elected: ElectedController, context: RequestContext, request: UpdateMetadataRequest
 ) -> UpdateMetadataResponse | Awaitable[UpdateMetadataResponse]:
-    answer = from_controller(
-        node,
+    answer = elected.obey(
         request,
-        partial(_apply, node, context, request),
+        partial(_apply, view.cache, elected.max_topic_bytes, context, request),
         lambda error: UpdateMetadataResponse(error_code=error),
     )
-    return _answered(node, request, answer) if control_requests.CONFIGS_TAG in (request.unknown_tags or {}) else answer
+    return (
+        _answered(elected, request, answer) if control_requests.CONFIGS_TAG in (request.unknown_tags or {}) else answer
+    )
 
 
-def _apply(node: Node, context: RequestContext, request: UpdateMetadataRequest) -> UpdateMetadataResponse:
+def _apply(
+    cache: MetadataCache, max_topic_bytes: int, context: RequestContext, request: UpdateMetadataRequest
+) -> UpdateMetadataResponse:
     topics = request.topic_states if context.api_version >= 5 else _grouped(request.ungrouped_partition_states)
     changed: dict[str, Topic] = {}
     removed: dict[str, None] = {}
     for state in topics:
-        _merge(node, state, changed, removed)
+        _merge(cache.image, max_topic_bytes, state, changed, removed)
     tags = request.unknown_tags or {}
     if control_requests.COMPLETE_TAG in tags:
-        removed.update(dict.fromkeys(name for name in node.cache.image.topics if name not in changed))
-    node.cache.apply(
+        removed.update(dict.fromkeys(name for name in cache.image.topics if name not in changed))
+    cache.apply(
         controller_id=request.controller_id,
         controller_epoch=request.controller_epoch,
-        brokers=_changed_brokers(node.cache.image, request.live_brokers, context.api_version),
+        brokers=_changed_brokers(cache.image, request.live_brokers, context.api_version),
         changed=changed.values(),
         removed=removed,
     )
     if control_requests.UPDATE_NUMBER_TAG in tags:
         number = int.from_bytes(tags[control_requests.UPDATE_NUMBER_TAG], signed=True)
-        node.cache.updated_to(min(number, first_update_number(request.controller_epoch + 1) - 1))
+        cache.updated_to(min(number, first_update_number(request.controller_epoch + 1) - 1))
     return UpdateMetadataResponse()
 
 
 async def _answered(
-    node: Node, request: UpdateMetadataRequest, answer: UpdateMetadataResponse | Awaitable[UpdateMetadataResponse]
+    elected: ElectedController,
+    request: UpdateMetadataRequest,
+    answer: UpdateMetadataResponse | Awaitable[UpdateMetadataResponse],
 ) -> UpdateMetadataResponse:
     """Answer a request with CONFIGS_TAG once what the tag names is read."""
     applied = answer if isinstance(answer, UpdateMetadataResponse) else await answer
     if applied.error_code != ErrorCode.NONE:
         return applied
-    tag = (request.unknown_tags or {})[control_requests.CONFIGS_TAG]
-    is_done = await node.reader.catch_up(node.store, control_requests.reread_entities(tag))
+    is_done = await elected.read_changed(
+        control_requests.reread_entities((request.unknown_tags or {})[control_requests.CONFIGS_TAG])
+    )
     return UpdateMetadataResponse(error_code=ErrorCode.NONE if is_done else ErrorCode.REQUEST_TIMED_OUT)
 
 
-def _check(node: Node, partitions: Collection[int]) -> None:
+def _check(partitions: Collection[int], max_topic_bytes: int) -> None:
     """Refuse partition indexes that would make the topic too large for its znode, since a topic is
     as long as its last index says. Raises INVALID_REQUEST.
     """
     if not partitions:
         return
     count = max(partitions) + 1
-    if min(partitions) < 0 or (count > ALWAYS_STORABLE and least_topic_bytes(count, 1) > node.store.max_commit_bytes):
+    if min(partitions) < 0 or (count > ALWAYS_STORABLE and least_topic_bytes(count, 1) > max_topic_bytes):
         raise Refusal(ErrorCode.INVALID_REQUEST)
 
 
-def _merge(node: Node, state: UpdateMetadataTopicState, changed: dict[str, Topic], removed: dict[str, None]) -> None:
-    name, image = state.topic_name, node.cache.image
+def _merge(
+    image: Image,
+    max_topic_bytes: int,
+    state: UpdateMetadataTopicState,
+    changed: dict[str, Topic],
+    removed: dict[str, None],
+) -> None:
+    name = state.topic_name
     if state.partition_states and all(p.leader == LEADER_DURING_DELETE for p in state.partition_states):
         changed.pop(name, None)
         removed[name] = None
@@ -112,7 +124,7 @@ def _merge(node: Node, state: UpdateMetadataTopicState, changed: dict[str, Topic
     if known is None or (state.topic_id != known.topic_id and NO_TOPIC_ID not in (state.topic_id, known.topic_id)):
         known = Topic(name=name)  # the topic was deleted and created again without this node seeing it
     partitions = {partition.partition_index: _partition(partition) for partition in state.partition_states}
-    _check(node, partitions)
+    _check(partitions, max_topic_bytes)
     topic = known.with_partitions(partitions)
     changed[name] = Topic(
         name=name, topic_id=state.topic_id, partitions=topic.partitions, czxid=_czxid(state, known.czxid)

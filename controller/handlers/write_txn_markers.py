@@ -21,7 +21,7 @@ from ...protocol.messages.write_txn_markers import (
     WriteTxnMarkersRequest,
     WriteTxnMarkersResponse,
 )
-from .node import Node
+from ..broker.view import BrokerView
 
 ALTER_CLUSTER = Permission(
     AclOperation.ALTER,
@@ -33,13 +33,15 @@ NODE = Permission(
 )
 
 
-def handle(node: Node, context: RequestContext, request: WriteTxnMarkersRequest) -> Steps[WriteTxnMarkersResponse]:
+def handle(
+    view: BrokerView, context: RequestContext, request: WriteTxnMarkersRequest
+) -> Steps[WriteTxnMarkersResponse]:
     may_write = context.may(ALTER_CLUSTER, logs_denial=False) or context.may(NODE)
     found: dict[int, dict[str, dict[int, ErrorCode]]] = {}
     for marker in request.markers:
         for topic in marker.topics:
             for index in topic.partition_indexes:
-                code = _code(node, topic.name, index) if may_write else ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+                code = _code(view, topic.name, index) if may_write else ErrorCode.CLUSTER_AUTHORIZATION_FAILED
                 found.setdefault(marker.producer_id, {}).setdefault(topic.name, {})[index] = code
                 yield
     return WriteTxnMarkersResponse(
@@ -50,15 +52,15 @@ def handle(node: Node, context: RequestContext, request: WriteTxnMarkersRequest)
     )
 
 
-def _code(node: Node, name: str, index: int) -> ErrorCode:
+def _code(view: BrokerView, name: str, index: int) -> ErrorCode:
     """Return what a marker in a partition comes to. Of a partition without a replica here this node
     knows nothing, as in Kafka.
     """
-    topic = node.cache.image.topics.get(name)
+    topic = view.cache.image.topics.get(name)
     partition = None if topic is None else topic.partition(index)
-    if partition is None or node.broker_id not in partition.replicas:
+    if partition is None or view.broker_id not in partition.replicas:
         return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-    return ErrorCode.NONE if partition.leader == node.broker_id else ErrorCode.NOT_LEADER_OR_FOLLOWER
+    return ErrorCode.NONE if partition.leader == view.broker_id else ErrorCode.NOT_LEADER_OR_FOLLOWER
 
 
 def _topic(name: str, codes: dict[int, ErrorCode]) -> MarkerTopicResult:

@@ -15,7 +15,7 @@ from ...network.http.shown import Health, NodeHealth
 from ...network.server import Server
 from ...network.serving.dispatcher import Dispatcher
 from ...network.serving.forwarding import Forwarder
-from ..handlers.node import Node
+from ..node.node import Node
 
 
 class ServingNode(Protocol):
@@ -110,7 +110,7 @@ def _reasons(running: ServingNode, image: Image) -> Iterator[str]:
     node = running.node
     if running.stopping.is_set():
         yield "it is stopping"
-    if not node.is_registered:
+    if not node.epoch.is_registered:
         yield "it is not registered"
     elif node.broker_id not in image.brokers:
         yield "it has not received its registration from the controller"

@@ -16,7 +16,7 @@ import trio
 
 from ...admin.policy.loading import loaded_policy
 from ...admin.recording.decisions import RecentDecisions
-from ...admin.recording.log import AuditLog, AuditSettings, audit_settings
+from ...admin.recording.log import AuditLog, audit_settings
 from ...network.limits import MOST_CONNECTIONS, connection_limits
 from ...network.server import Server, check_addresses
 from ...network.serving.dispatcher import Dispatcher
@@ -32,19 +32,18 @@ from ...security.node_proof import Membership
 from ...store.base import Store
 from ..active.control_links import ControlLinks
 from ..active.election import Election
-from ..apis import SERVED
-from ..broker.dynamic_configs import DynamicConfigs
+from ..apis import apis_of
 from ..broker.epoch_check import EpochCheck
 from ..broker.followers import Followers
 from ..broker.registration import Registration
 from ..broker.shared_secret import SharedSecret
-from ..handlers.node import Node
 from ..handlers.unauthorized_requests import RefusedRequests
 from .authorization import authorization_of, loaded_authorizer
 from .candidacy import election_of
 from .cluster_paths import keep, prepare
 from .controller_requests import ask_for_producer_ids, ask_to_alter, hand_over
 from .endpoints import bootstrap_of, registration
+from .node import Node
 from .open_listeners import GRACE_SECONDS, OpenListeners
 
 log = logging.getLogger("minicontroller.node")
@@ -114,19 +113,18 @@ async def run_node(
         open_store(config) as store,
         trio.open_nursery() as tasks,
     ):
+        cluster_id = await prepare(store)
         node = Node(
-            config=config,
-            broker_id=config.integer("broker.id"),
-            cluster_id=await prepare(store),
-            store=store,
-            dynamic_configs=DynamicConfigs(config, config.integer("broker.id")),
+            config,
+            cluster_id,
+            store,
             tls=[each.tls for each in listeners if each.tls is not None],
             policy=policy,
             rule_files=rules,
-            local_nodes={} if local_nodes is None else local_nodes,
-            recent_decisions=RecentDecisions() if decisions is None else decisions,
+            audit=None if audit is None else AuditLog(audit, cluster_id=cluster_id, node=config.integer("broker.id")),
+            local_nodes=local_nodes,
+            recent_decisions=decisions,
         )
-        node.audit = node.metrics.audit = open_audit(audit, node)
         node.authorization = authorization_of(config, authorizer, node.security.acl_index, node.metrics.authorization)
         store.on_session(node.metrics.session_changed)
         server = Server(connection_limits(config, room), node.quotas.connections)
@@ -183,9 +181,8 @@ async def _bound_parts(node: Node, tasks: trio.Nursery, listeners: Sequence[List
     logins = NodeLogins(membership, listeners)
     forwarder = _forwarder(tasks, node, logins)
     dispatcher = Dispatcher(
-        node,
-        routed(SERVED, forwarder),
-        [RefusedRequests(node)],
+        routed(apis_of(node), node.cache, node.place.is_active, forwarder),
+        [RefusedRequests(node.port)],
         authorization=node.authorization,
     )
     await server.open(with_proof(listeners, membership), dispatcher)
@@ -206,7 +203,7 @@ async def _bound_parts(node: Node, tasks: trio.Nursery, listeners: Sequence[List
             node.cache,
             partial(ask_to_alter, node, links),
             broker_id=node.broker_id,
-            timeout_seconds=node.request_timeout_ms / 1000,
+            timeout_seconds=node.port.request_timeout_ms / 1000,
         ),
         registration=Registration(
             node.store,
@@ -228,7 +225,7 @@ async def _start(node: Node, tasks: trio.Nursery, parts: NodeParts, sources: Log
     await tasks.start(parts.secret.run, store)
 
     def listeners_changed(config: NodeConfig) -> None:
-        node.tls = [each.tls for each in parts.server.listeners if each.tls is not None]
+        node.own_configs.tls = [each.tls for each in parts.server.listeners if each.tls is not None]
         parts.readvertise(config)
 
     listeners = OpenListeners(node.config, parts.server, parts.open_at, sources, listeners_changed)
@@ -271,12 +268,8 @@ def _forwarder(tasks: trio.Nursery, node: Node, logins: NodeLogins) -> Forwarder
         inter_broker_listener=node.config.inter_broker_listener.name,
         logins=logins.at,
         tls_at=logins.tls_at,
-        request_timeout_seconds=node.request_timeout_ms / 1000,
+        request_timeout_seconds=node.port.request_timeout_ms / 1000,
     )
-
-
-def open_audit(settings: AuditSettings | None, node: Node) -> AuditLog | None:
-    return None if settings is None else AuditLog(settings, cluster_id=node.cluster_id, node=node.broker_id)
 
 
 def takeover_seconds(config: NodeConfig) -> float:

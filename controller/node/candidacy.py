@@ -13,7 +13,7 @@ from ..active.active_controller import ActiveController, WonElection
 from ..active.channel import LinkFactory
 from ..active.election import Election
 from ..active.local_nodes import LocalNodes
-from ..handlers.node import Node
+from .node import Node
 
 
 def election_of(node: Node, link: LinkFactory) -> Election:
@@ -46,6 +46,6 @@ def _controller(node: Node, link: LinkFactory, won: WonElection, contradicted: C
         recorder=None if node.audit is None else AuditRecorder(node.audit, origin),
         metrics=node.metrics,
         counts_topics=node.rule_files is not None,  # the rules may contain a quota, now or later
-        serve=partial(setattr, node, "controller"),
+        serve=node.place.serve,
         contradicted=contradicted,
     )

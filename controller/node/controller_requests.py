@@ -14,7 +14,7 @@ from ...protocol.messages.controlled_shutdown import ControlledShutdownRequest, 
 from ..active.control_links import ControlLinks
 from ..handlers.allocate_producer_ids import allocate
 from ..handlers.alter_partition import alter
-from ..handlers.node import Node
+from .node import Node
 
 log = logging.getLogger("minicontroller.node")
 
@@ -30,7 +30,7 @@ async def ask_to_alter(node: Node, links: ControlLinks, topics: list[TopicData])
     """Send AlterPartition to the active controller, or return None if it cannot be reached."""
     request = AlterPartitionRequest(broker_id=node.broker_id, broker_epoch=node.broker_epoch, topics=topics)
     if node.controller is not None:
-        return await alter(node, request, version=3)
+        return await alter(node.place, request, version=3)
     try:
         answer = await links.ask_controller(ApiKey.ALTER_PARTITION, 3, request)
     except PeerUnavailable:
@@ -43,7 +43,7 @@ async def ask_for_producer_ids(node: Node, links: ControlLinks) -> range | None:
     """Return a block of ids for producers from the active controller, or None if it gives none."""
     request = AllocateProducerIdsRequest(broker_id=node.broker_id, broker_epoch=node.broker_epoch)
     if node.controller is not None:
-        answer = await allocate(node, request)
+        answer = await allocate(node.place, request)
     else:
         try:
             found = await links.ask_controller(ApiKey.ALLOCATE_PRODUCER_IDS, 0, request)

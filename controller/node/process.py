@@ -29,10 +29,10 @@ from ...store.base import AccessDenied, Store
 from ...store.memory import MemoryStore, MemoryTree
 from ...store.watchdog import run_watchdog
 from ...store.zookeeper import ZooKeeperStore
-from ..handlers.node import Node
 from ..http.process import Process
 from .app import OpenStore, RunningNode, run_node
 from .client_addresses import HERE, ClientAddresses, with_internal_listener
+from .node import Node
 
 SITE = "minicontroller.controller.http.node_site"
 """The module that makes the site, which is loaded when somebody looks at it."""

@@ -77,13 +77,10 @@ class Counters(msgspec.Struct):
 
 
 class Dispatcher:
-    """Answers the requests of all connections of a node. Handlers get `node` as their first
-    argument.
-    """
+    """Answers the requests of all connections of a node."""
 
     def __init__(
         self,
-        node: object,
         routes: Routes,
         observers: Iterable[RequestObserver] = (),
         *,
@@ -98,7 +95,6 @@ class Dispatcher:
         self._decode_request = routes.registry.decode_request
         self._encode_response = routes.registry.encode_response
         self.metrics = RequestMetrics()
-        self._node = node
         everybody = (self.metrics, RequestLog(), *observers)
         self._before = overridden(everybody, RequestObserver.before)
         self._refused = overridden(everybody, RequestObserver.refused)
@@ -145,7 +141,7 @@ class Dispatcher:
             self._authorize(ctx, header.origin)
             if len(frame) > SMALL_BYTES and route.spec.at_controller:
                 check_changes(request)
-            response = route.handler(self._node, ctx, request)
+            response = route.handler(ctx, request)
             if isinstance(response, GeneratorType) and len(frame) <= AT_ONCE_BYTES:
                 response = at_once(response)
         except TooManyChanges as refusal:
@@ -200,7 +196,7 @@ class Dispatcher:
                 self._authorize(ctx, origin)
                 if route.spec.at_controller:
                     check_changes(request)
-                response = await response_of(route.handler(self._node, ctx, request))
+                response = await response_of(route.handler(ctx, request))
         except EarlyRefusal as refusal:
             response = await self._refuse_early(ctx, request, refusal)
         except Exception as error:  # noqa: BLE001 - every exception of a handler becomes an answer here

@@ -15,7 +15,7 @@ import ssl
 from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 import msgspec
 import trio
@@ -51,25 +51,18 @@ RESULTS = ("answered", "not_reached", "too_large", "in_doubt", "timed_out")
 """The outcomes of forwarded requests."""
 
 
-class ControllerNode(Protocol):
-    """The part of a node that forwarding uses."""
-
-    @property
-    def controller(self) -> object | None:
-        """The active controller if this node is it and serves, else None."""
-
-
-def at_the_controller(handler: Handler, forwarder: "Forwarder | None") -> Handler:
-    """Return a handler that runs the same API at the active controller, wherever it is. `forwarder`
-    is None if forwarding is off (`controller.forwarding.enable=false`).
+def at_the_controller(handler: Handler, is_controller: Callable[[], bool], forwarder: "Forwarder | None") -> Handler:
+    """Return a handler that runs the same API at the active controller, wherever it is.
+    `is_controller` returns whether that is this node; `forwarder` is None if forwarding is off
+    (`controller.forwarding.enable=false`).
     """
 
-    def ask_controller(node: ControllerNode, ctx: RequestContext, request: Any) -> Any:
+    def ask_controller(ctx: RequestContext, request: Any) -> Any:
         if not ctx.forwarded and forwarder is not None:
-            return forwarder.ask(node, ctx, request, handler)
-        if node.controller is None:
+            return forwarder.ask(ctx, request, handler, is_controller)
+        if not is_controller():
             raise Refusal(ErrorCode.NOT_CONTROLLER, reason="This node is not the controller.")
-        return handler(node, ctx, request)
+        return handler(ctx, request)
 
     return ask_controller
 
@@ -116,15 +109,16 @@ class Forwarder:
         self.outcomes: Counter[str] = Counter(dict.fromkeys(RESULTS, 0))
         """The number of forwarded requests by outcome."""
 
-    async def ask(self, node: ControllerNode, ctx: RequestContext, request: Any, handler: Handler) -> Any:
-        """Return the controller's answer. Raises Refusal (REQUEST_TIMED_OUT) if no controller took
-        the request in time, or if it is in doubt.
+    async def ask(self, ctx: RequestContext, request: Any, handler: Handler, is_controller: Callable[[], bool]) -> Any:
+        """Return the controller's answer, which is that of `handler` while this node is the
+        controller. Raises Refusal (REQUEST_TIMED_OUT) if no controller took the request in time, or
+        if it is in doubt.
         """
         deadline = ctx.arrived + self._patience(request)
         while True:
             controller = self._active_controller(self._cache.image)
-            if node.controller is not None:
-                answer = await _here(node, ctx, request, handler)
+            if is_controller():
+                answer = await _here(ctx, request, handler)
             elif controller.endpoint is not None and controller.broker_id != self._broker_id:
                 answer = await self._there(controller, ctx, request, deadline)
                 self.outcomes["not_reached" if answer is None else "answered"] += 1
@@ -249,12 +243,12 @@ class Forwarder:
         return peer
 
 
-async def _here(node: ControllerNode, ctx: RequestContext, request: Any, handler: Handler) -> Any | None:
+async def _here(ctx: RequestContext, request: Any, handler: Handler) -> Any | None:
     """Return the answer of this node as the controller, or None if it was the controller no longer
     and nothing was done.
     """
     try:
-        return await response_of(handler(node, ctx, request))
+        return await response_of(handler(ctx, request))
     except Refusal as refusal:
         if refusal.code == ErrorCode.NOT_CONTROLLER:
             return None

@@ -7,14 +7,13 @@ import trio
 import trio.testing
 
 from minicontroller.controller.active.jobs import Draft
-from minicontroller.controller.handlers import create_topics
 from minicontroller.protocol.api_keys import ApiKey
 from minicontroller.protocol.error_codes import ErrorCode
 from minicontroller.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from minicontroller.store.base import SetData, Store
 from tests.store.worlds import MemoryWorld, on_zookeeper
 from tests.support.config_znodes import notification
-from tests.support.small_cluster import BROKER, SmallCluster, context_for
+from tests.support.small_cluster import BROKER, SmallCluster, answer_of, context_for
 
 RETENTION = "log.retention.ms"
 
@@ -149,7 +148,7 @@ async def create_by_way_of(cluster: SmallCluster, broker_id: int, name: str) -> 
     request = CreateTopicsRequest(
         topics=[CreatableTopic(name=name, num_partitions=1, replication_factor=1)], timeout_ms=1000
     )
-    code = (await create_topics.handle(node, context, request)).topics[0].error_code
+    code: int = (await answer_of(node, context, request)).topics[0].error_code
     assert (context.update_number >= 0) == (code == 0)
     return code
 
@@ -169,7 +168,7 @@ async def test_a_node_that_is_not_registered_waits_for_what_it_is_told(
     context = context_for(node, ApiKey.CREATE_TOPICS, 7)
     context.forwarded, context.origin.received_node = True, 3
     topic = CreatableTopic(name="t", num_partitions=1, replication_factor=1)
-    answer = await create_topics.handle(node, context, CreateTopicsRequest(topics=[topic], timeout_ms=1000))
+    answer = await answer_of(node, context, CreateTopicsRequest(topics=[topic], timeout_ms=1000))
     assert answer.topics[0].error_code == 0
     assert context.update_number == cluster.controller.propagation.expect_update(3) >= 0
 

@@ -8,7 +8,6 @@ import trio
 from minicontroller.admin.policy.runner import PolicyRunner
 from minicontroller.cluster.znodes import layout
 from minicontroller.cluster.znodes.topics import decode_topic, encode_topic
-from minicontroller.controller.handlers import delete_topics
 from minicontroller.protocol.api_keys import ApiKey
 from minicontroller.protocol.error_codes import ErrorCode
 from minicontroller.protocol.messages.delete_topics import DeleteTopicsRequest
@@ -16,7 +15,7 @@ from minicontroller.store.base import Create, Delete, SetData, Store
 from tests.rules.reading import rules
 from tests.store.worlds import in_three_worlds
 from tests.support.config_znodes import LEFTOVER, configs_in
-from tests.support.small_cluster import BROKER, SmallCluster, context_for
+from tests.support.small_cluster import BROKER, SmallCluster, answer_of, context_for
 
 BROKER_IDS = (1,)
 pytestmark = in_three_worlds
@@ -125,7 +124,7 @@ async def test_who_may_not_delete_is_refused_while_the_owner_deletes(cluster: Sm
     allowed waits for the same deletion (K4-D3).
     """
     node = cluster.controller_node
-    node.policy = PolicyRunner(
+    node.port.policy = PolicyRunner(
         rules=rules(
             "[[rule]]\nname = 'owned'\noperations = 'delete'\ncondition = 'principal in [\"User:owner\", \"User:friend\"]'"
         )
@@ -136,7 +135,7 @@ async def test_who_may_not_delete_is_refused_while_the_owner_deletes(cluster: Sm
         context = context_for(node, ApiKey.DELETE_TOPICS, 5)
         context.origin.principal = f"User:{who}"
         request = DeleteTopicsRequest(topic_names=["t"], timeout_ms=5_000)
-        codes[who].append((await delete_topics.handle(node, context, request)).responses[0].error_code)
+        codes[who].append((await answer_of(node, context, request)).responses[0].error_code)
 
     for _ in range(10):
         assert await cluster.create("t") == [0]

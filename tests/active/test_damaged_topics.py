@@ -17,7 +17,6 @@ from minicontroller.cluster.znodes import layout
 from minicontroller.cluster.znodes.configs import encode_config
 from minicontroller.cluster.znodes.topics import encode_topic
 from minicontroller.controller.active.topic_watches import TopicWatches
-from minicontroller.controller.apis import APIS
 from minicontroller.network.serving.api import response_of
 from minicontroller.protocol.api_keys import ApiKey
 from minicontroller.protocol.compiler import decoder
@@ -42,6 +41,7 @@ from tests.active.topic_znodes import (
 from tests.store.worlds import MemoryWorld
 from tests.support.config_znodes import notification
 from tests.support.small_cluster import TOPIC, SmallCluster, context_for
+from tests.support.specs import by_key
 
 DAMAGES: dict[str, Callable[[Topic], bytes | None]] = {
     "not json": lambda _: b"not json",
@@ -267,7 +267,7 @@ async def describe(cluster: SmallCluster, name: str = "t", kind: int = TOPIC) ->
         resources=[DescribeConfigsResource(resource_type=kind, resource_name=name)], include_synonyms=True
     )
     context = context_for(node, ApiKey.DESCRIBE_CONFIGS, 4)
-    answer: DescribeConfigsResponse = await response_of(APIS[ApiKey.DESCRIBE_CONFIGS].handler(node, context, request))
+    answer: DescribeConfigsResponse = await response_of(by_key(node)[context.api_key].handler(context, request))
     result = answer.results[0]
     return decoder(DescribeConfigsResult, 4)(result, 0)[0] if isinstance(result, bytes) else result
 

@@ -28,7 +28,7 @@ from minicontroller.cluster.znodes.topics import encode_topic
 from minicontroller.controller.active.entity_reading import decoded
 from minicontroller.controller.active.entity_writing import stage_acls, stage_client_configs, stage_token
 from minicontroller.controller.active.jobs import Draft, StagedElement
-from minicontroller.controller.handlers.node import Node
+from minicontroller.controller.node.node import Node
 from minicontroller.protocol.acls import (
     AccessControlEntry,
     AclOperation,
@@ -420,7 +420,7 @@ async def test_a_lost_session_misses_nothing(cluster: SmallCluster, world: World
             await other.commit([Delete(f"{root}/{name}")])
     await world.resume(member.store)
     await cluster.expire(3)
-    await cluster.until(lambda: member.node.is_registered)
+    await cluster.until(lambda: member.node.epoch.is_registered)
     assert in_force(member.node) == OTHERS_WROTE
 
 

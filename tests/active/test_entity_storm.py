@@ -84,7 +84,7 @@ class Administrator:
         asked = [each.change for each in edits]
         context.spec = msgspec.structs.replace(context.spec, changes=Changes("create_acls", lambda _request: asked))
         try:
-            changes = await change_entities(node, context, None, edits)
+            changes = await change_entities(node.port, context, None, edits)
         except Refusal:
             return
         if any(each.refusal is not None for each in changes):

@@ -10,7 +10,6 @@ import trio
 
 from minicontroller.cluster.znodes import layout
 from minicontroller.controller.active.channel import CONTRADICTED_SECONDS
-from minicontroller.controller.apis import APIS
 from minicontroller.protocol.api_keys import ApiKey
 from minicontroller.protocol.error_codes import ErrorCode
 from minicontroller.protocol.messages.leader_and_isr import LeaderAndIsrRequest
@@ -19,6 +18,7 @@ from minicontroller.protocol.messages.update_metadata import UpdateMetadataReque
 from minicontroller.store.base import Delete, Store
 from tests.store.worlds import in_both_worlds
 from tests.support.small_cluster import SmallCluster, context_for
+from tests.support.specs import by_key
 
 LARGEST = 2**31 - 1
 pytestmark = in_both_worlds
@@ -98,7 +98,7 @@ async def test_a_controller_that_nobody_elected(cluster: SmallCluster) -> None:
         (ApiKey.LEADER_AND_ISR, LeaderAndIsrRequest(**lie)),
         (ApiKey.STOP_REPLICA, StopReplicaRequest(**lie)),
     ):
-        answer = APIS[key].handler(node, context_for(node, key, 5 if key is ApiKey.LEADER_AND_ISR else 3), request)
+        answer = by_key(node)[key].handler(context_for(node, key, 5 if key is ApiKey.LEADER_AND_ISR else 3), request)
         answer = await answer if isawaitable(answer) else answer
         assert answer.error_code == ErrorCode.STALE_CONTROLLER_EPOCH
         assert cluster.seen(2) is before

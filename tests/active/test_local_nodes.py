@@ -12,7 +12,7 @@ from minicontroller.cluster.entities import AclEntries, Broker, Partition, Topic
 from minicontroller.cluster.image import Image
 from minicontroller.cluster.znodes.acls import encode_acls
 from minicontroller.controller.active.local_nodes import LocalNodes
-from minicontroller.controller.handlers.node import Node
+from minicontroller.controller.node.node import Node
 from minicontroller.protocol.acls import (
     AccessControlEntry,
     AclOperation,
@@ -48,7 +48,7 @@ def nodes() -> list[Node]:
     nodes = [node_with(NOBODY, broker_id=number) for number in (1, 2, 3)]
     for node in nodes:
         node.local_nodes = {each.broker_id: each for each in nodes}
-        node.broker_epoch = node.broker_id * 10
+        node.epoch.registered(node.broker_id * 10)
     return nodes
 
 
@@ -207,7 +207,7 @@ async def test_a_local_node_that_the_controller_knew_first(memory: MemoryWorld, 
     two = SmallCluster(nursery, memory, one_process=True)
     await two.start_in_turn(1, 2)
     node = two.members[2].node
-    epoch, node.broker_epoch = node.broker_epoch, -1
+    epoch, node.epoch.current = node.broker_epoch, -1
     two.controller.local_node_registered()
     assert set(two.controller.local_nodes.ids) == {1}
     node.registered(epoch)

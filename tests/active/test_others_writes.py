@@ -142,7 +142,7 @@ async def test_a_grant_that_the_store_refuses_is_no_grant(
             )
         ],
     )
-    answer = await alter(cluster.controller_node, request, version=3)
+    answer = await alter(cluster.controller_node.place, request, version=3)
     assert answer.topics[0].partitions[0].error_code == ErrorCode.INVALID_UPDATE_VERSION
     await cluster.until(lambda: cluster.controller.image.topics["t"].partitions[0].partition_epoch == 1)
 

@@ -26,7 +26,7 @@ from minicontroller.cluster.entities import Partition, Topic
 from minicontroller.cluster.errors import Refusal
 from minicontroller.cluster.random_ids import new_id
 from minicontroller.controller.active import jobs
-from minicontroller.controller.handlers import alter_configs, create_partitions, create_topics, delete_topics
+from minicontroller.controller.handlers import create_topics
 from minicontroller.policies import (
     AlterBrokerConfigsRequest,
     AlterTopicRequest,
@@ -54,7 +54,7 @@ from tests.handlers.ruling import wanted
 from tests.policies.in_place import InPlace
 from tests.rules.reading import rules
 from tests.store.worlds import MemoryWorld
-from tests.support.small_cluster import SmallCluster, context_for
+from tests.support.small_cluster import SmallCluster, answer_of, context_for
 
 NAMES = ["a.orders", "a.users", "b.orders", "b.users", "c"]
 ROUNDS = 12
@@ -159,7 +159,7 @@ class World:
         for broker_id in broker_ids:
             await self.cluster.start(broker_id)
             node = self.cluster.members[broker_id].node
-            node.policy = PolicyRunner(self.policy, rules=RULES)
+            node.port.policy = PolicyRunner(self.policy, rules=RULES)
         await self.cluster.until_quiet()
 
     async def end(self) -> None:
@@ -177,33 +177,33 @@ class World:
 
     # ------------------------------------------------------------------ what is asked for
 
-    async def ask(self, handler: Any, key: ApiKey, version: int, request: Any) -> Any:
+    async def ask(self, key: ApiKey, version: int, request: Any) -> Any:
         await self.cluster.until(lambda: bool(self.cluster.rulers()))
         node = self.cluster.controller_node
         try:
-            return await handler(node, context_for(node, key, version), request)
+            return await answer_of(node, context_for(node, key, version), request)
         except Refusal as refusal:
             return refusal.code
 
     async def create(self, *names: str, partitions: int = 1, validate_only: bool = False) -> Any:
         topics = [wanted(name, partitions, self.random.randint(1, 2)) for name in names]
         request = CreateTopicsRequest(topics=topics, timeout_ms=PATIENCE_MS, validate_only=validate_only)
-        return await self.ask(create_topics.handle, ApiKey.CREATE_TOPICS, 7, request)
+        return await self.ask(ApiKey.CREATE_TOPICS, 7, request)
 
     async def delete(self, *names: str) -> Any:
         request = DeleteTopicsRequest(topic_names=list(names), timeout_ms=PATIENCE_MS)
-        return await self.ask(delete_topics.handle, ApiKey.DELETE_TOPICS, 5, request)
+        return await self.ask(ApiKey.DELETE_TOPICS, 5, request)
 
     async def grow(self, *names: str, count: int, validate_only: bool = False) -> Any:
         topics = [CreatePartitionsTopic(name=name, count=count) for name in names]
         request = CreatePartitionsRequest(topics=topics, timeout_ms=PATIENCE_MS, validate_only=validate_only)
-        return await self.ask(create_partitions.handle, ApiKey.CREATE_PARTITIONS, 3, request)
+        return await self.ask(ApiKey.CREATE_PARTITIONS, 3, request)
 
     async def alter(self, *names: str, value: int, validate_only: bool = False) -> Any:
         configs = [AlterableConfig(name="retention.ms", value=str(value))] if value else []
         resources = [AlterConfigsResource(resource_type=TOPIC, resource_name=name, configs=configs) for name in names]
         request = AlterConfigsRequest(resources=resources, validate_only=validate_only)
-        return await self.ask(alter_configs.handle, ApiKey.ALTER_CONFIGS, 2, request)
+        return await self.ask(ApiKey.ALTER_CONFIGS, 2, request)
 
     async def configure(self, *, value: int, validate_only: bool = False) -> Any:
         """A broker, or the default of all."""
@@ -211,7 +211,7 @@ class World:
         name = self.random.choice(["", "1", "02"])
         resources = [AlterConfigsResource(resource_type=BROKER, resource_name=name, configs=configs)]
         request = AlterConfigsRequest(resources=resources, validate_only=validate_only)
-        return await self.ask(alter_configs.handle, ApiKey.ALTER_CONFIGS, 2, request)
+        return await self.ask(ApiKey.ALTER_CONFIGS, 2, request)
 
     async def act(self) -> None:
         """Something that makes sense, or does not."""

@@ -12,7 +12,6 @@ from minicontroller.audit.event import Effect, NamedState, PolicyDecision, Reque
 from minicontroller.cluster.entities import NO_CONFIGS, Broker, Partition, Topic
 from minicontroller.cluster.errors import Refusal
 from minicontroller.cluster.image import Image
-from minicontroller.controller.apis import APIS
 from minicontroller.network.serving.context import RequestContext, Routes
 from minicontroller.network.serving.dispatcher import Dispatcher
 from minicontroller.policies import ClusterState, CreateTopicRequest, TopicManagementPolicy
@@ -24,6 +23,7 @@ from minicontroller.protocol.error_codes import ErrorCode
 from minicontroller.protocol.header import RequestOrigin
 from tests.audit.logs import a_state, decisions_in
 from tests.handlers.ruling import creating, ruling, wanted
+from tests.support.specs import APIS
 
 
 class Unreadable(TopicManagementPolicy):
@@ -43,7 +43,7 @@ def a_context() -> RequestContext:
         listener="LISTENER",
         forwarded=True,
         caller=None,  # type: ignore[arg-type]
-        dispatcher=Dispatcher(None, Routes(())),
+        dispatcher=Dispatcher(Routes(())),
     )
 
 

@@ -11,13 +11,10 @@ import msgspec
 import pytest
 
 from minicontroller.admin.bounds import MAX_CHANGES
-from minicontroller.admin.recording.log import audit_settings
 from minicontroller.admin.recording.recorder import MOST_DENIALS
 from minicontroller.audit.event import REDACTED, Decision, Effect
 from minicontroller.cluster.image import Image
 from minicontroller.controller.active.jobs import StagedElement
-from minicontroller.controller.apis import APIS
-from minicontroller.controller.node.app import open_audit
 from minicontroller.network.serving.long_answers import AT_ONCE
 from minicontroller.protocol.acls import (
     WILDCARD,
@@ -59,7 +56,9 @@ from tests.audit.logs import decisions_in, found
 from tests.handlers.altering import BROKER, BROKER_LOGGER, CLIENT_METRICS, TOPIC
 from tests.handlers.asking import Client, broker, image, node_with
 from tests.handlers.ruling import NoDice, ruling, wanted
+from tests.support.audit_logs import audit_of
 from tests.support.cluster import MiniCluster, controller_id, other_ids, running_cluster
+from tests.support.specs import APIS
 from tests.support.wire import Wire
 
 SECRET = "correct-horse-battery"
@@ -257,7 +256,7 @@ async def test_where_nobody_can_take_note(tmp_path: Path) -> None:
     client asks the controller himself.
     """
     node = node_with(image([broker(1), broker(2)], controller_id=2), {"audit.dir": str(tmp_path)})
-    node.audit = open_audit(audit_settings(node.config), node)
+    node.port.audit = audit_of(node.config, node.cluster_id)
     request = altering((BROKER, "2", {"log.retention.ms": "1"}), (TOPIC, "t", {"retention.ms": None}))
     answer = await Client(node, handlers=APIS).ask(request, 2)
     assert [row.error_code for row in answer.responses] == [ErrorCode.NOT_CONTROLLER] * 2

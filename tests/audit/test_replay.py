@@ -10,12 +10,11 @@ import trio
 
 from minicontroller.audit.event import Decision, Effect, Observed, Removal, SnapshotBegin
 from minicontroller.audit.replay import Replay
-from minicontroller.controller.handlers import alter_configs
 from minicontroller.protocol.api_keys import ApiKey
 from minicontroller.protocol.messages.alter_configs import AlterableConfig, AlterConfigsRequest, AlterConfigsResource
 from tests.audit.logs import decisions_in, events_in, found, replayed, shown, told
 from tests.store.worlds import MemoryWorld
-from tests.support.small_cluster import SmallCluster, context_for
+from tests.support.small_cluster import SmallCluster, answer_of, context_for
 
 NAMES = [f"topic-{number}" for number in range(6)]
 STEPS = 120
@@ -38,8 +37,9 @@ async def alter(cluster: SmallCluster, name: str, configs: dict[str, str]) -> in
             )
         ]
     )
-    answer = await alter_configs.handle(node, context_for(node, ApiKey.ALTER_CONFIGS, 2), request)
-    return answer.responses[0].error_code
+    answer = await answer_of(node, context_for(node, ApiKey.ALTER_CONFIGS, 2), request)
+    code: int = answer.responses[0].error_code
+    return code
 
 
 async def a_random_life(cluster: SmallCluster, random: Random, steps: int = STEPS) -> None:

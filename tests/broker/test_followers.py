@@ -27,7 +27,7 @@ async def test_a_controller_that_does_not_answer_is_left(nursery: trio.Nursery, 
             await trio.sleep_forever()
         return AlterPartitionResponse()
 
-    timeout = node.request_timeout_ms / 1000
+    timeout = node.port.request_timeout_ms / 1000
     nursery.start_soon(Followers(node.cache, ask, broker_id=1, timeout_seconds=timeout).run)
     node.cache.apply(controller_id=2, controller_epoch=5, brokers=None, changed=[half_in_sync()])
     await trio.sleep(timeout + 1)

@@ -17,8 +17,8 @@ from minicontroller.cluster.znodes.entity_names import client_entity_path
 from minicontroller.controller.active.active_controller import ActiveController
 from minicontroller.controller.active.entity_writing import stage_acls, stage_client_configs, stage_token
 from minicontroller.controller.active.jobs import Draft, StagedElement
-from minicontroller.controller.handlers.node import Node
 from minicontroller.controller.node.app import RunningNode, run_node
+from minicontroller.controller.node.node import Node
 from minicontroller.controller.node.process import open_zookeeper
 from minicontroller.process.settings.loading import config_from_mapping
 from minicontroller.protocol.acls import (

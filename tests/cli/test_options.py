@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from minicontroller import __version__
-from minicontroller.controller.apis import APIS
 from minicontroller.protocol.registry import KAFKA
 from tests.cli.command import call, complaint
+from tests.support.specs import APIS
 
 
 def test_help_names_every_command(tmp_path: Path) -> None:

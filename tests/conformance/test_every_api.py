@@ -3,12 +3,12 @@
 import pytest
 
 from minicontroller.admin.spec import Sender
-from minicontroller.controller.apis import APIS
 from minicontroller.protocol.api_keys import ApiKey
 from minicontroller.protocol.registry import KAFKA
 from tests.conformance.case import VERSIONS
 from tests.conformance.differences import ADMIN_APIS
 from tests.conformance.scenario import SCENARIOS, SECURED
+from tests.support.specs import APIS
 from tests.support.wire import MESSAGES
 
 OF_CLIENTS = sorted(key for key, spec in APIS.items() if spec.sender is not Sender.NODE)

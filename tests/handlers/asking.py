@@ -10,11 +10,9 @@ from typing import Any
 
 from minicontroller.cluster.entities import Broker, Endpoint, Partition, Topic
 from minicontroller.cluster.image import Image
-from minicontroller.controller.apis import APIS
-from minicontroller.controller.broker.dynamic_configs import DynamicConfigs
-from minicontroller.controller.handlers.node import Node
 from minicontroller.controller.handlers.unauthorized_requests import RefusedRequests
-from minicontroller.network.serving.api import Handler, ServedApi
+from minicontroller.controller.node.node import Node
+from minicontroller.network.serving.api import ServedApi
 from minicontroller.network.serving.dispatcher import Dispatcher
 from minicontroller.network.serving.forwarding import Forwarder
 from minicontroller.network.serving.observers import RequestObserver
@@ -26,7 +24,7 @@ from minicontroller.protocol.registry import KAFKA
 from minicontroller.security.authorizer import Authorization
 from minicontroller.security.caller import Caller, Listener
 from minicontroller.store.memory import MemoryStore, MemoryTree
-from tests.support.specs import specs_with
+from tests.support.specs import APIS, TestHandler, specs_with
 
 READS = {
     key: APIS[key]
@@ -88,13 +86,7 @@ def node_with(seen: Image, settings: Mapping[str, str] | None = None, *, broker_
     config = config_from_mapping(
         {"broker.id": str(broker_id), "listeners": "PLAINTEXT://127.0.0.1:0", **(settings or {})}
     )
-    node = Node(
-        config=config,
-        broker_id=broker_id,
-        cluster_id=CLUSTER_ID,
-        store=MemoryStore(MemoryTree()),
-        dynamic_configs=DynamicConfigs(config, broker_id),
-    )
+    node = Node(config, CLUSTER_ID, MemoryStore(MemoryTree()))
     see(node, seen)
     return node
 
@@ -137,16 +129,15 @@ class Client:
         by_token: bool = False,
         peer: bool = False,
         inter_broker: bool = False,
-        handlers: Mapping[ApiKey, ServedApi | Handler] = READS,
+        handlers: Mapping[ApiKey, ServedApi[()] | TestHandler] = READS,
         forwarder: Forwarder | None = None,
         authorization: Authorization | None = None,
         caller: Caller | None = None,
         observers: Sequence[RequestObserver] = (),
     ) -> None:
         self._dispatcher = Dispatcher(
-            node,
-            routed(specs_with(handlers), forwarder),
-            [RefusedRequests(node), *observers],
+            routed(specs_with(handlers, node), node.cache, node.place.is_active, forwarder),
+            [RefusedRequests(node.port), *observers],
             authorization=authorization,
         )
         self._caller = caller or Caller(Listener(name=listener, inter_broker=inter_broker), "10.0.0.9", 50_000)

@@ -6,7 +6,7 @@ from typing import Any, cast
 import trio
 
 from minicontroller.cluster.image import Image
-from minicontroller.controller.handlers.node import Node
+from minicontroller.controller.node.node import Node
 from minicontroller.network.serving.context import RequestContext
 from minicontroller.protocol.api_keys import ApiKey
 from minicontroller.protocol.error_codes import ErrorCode
@@ -42,7 +42,7 @@ class Creations:
 def ruling_node(seen: Image, settings: Mapping[str, str] | None = None) -> Node:
     """Return a node that is the controller itself, so that requests are not forwarded."""
     node = node_with(seen, settings)
-    node.controller = cast("Any", object())
+    node.place.serve(cast("Any", object()))
     return node
 
 

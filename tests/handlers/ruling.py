@@ -12,19 +12,15 @@ import trio
 
 from minicontroller.admin.policy.loading import load_rules
 from minicontroller.admin.policy.runner import PolicyRunner
-from minicontroller.admin.recording.log import audit_settings
 from minicontroller.cluster.entities import Broker, Topic
 from minicontroller.cluster.image import Image
 from minicontroller.cluster.znodes import layout, registrations
 from minicontroller.cluster.znodes.configs import decode_config, decode_config_change
 from minicontroller.controller.active.active_controller import ActiveController
 from minicontroller.controller.active.control_requests import ControlRequest, ControlVersions
-from minicontroller.controller.apis import APIS
-from minicontroller.controller.broker.dynamic_configs import DynamicConfigs
-from minicontroller.controller.handlers.node import Node
-from minicontroller.controller.node.app import open_audit
 from minicontroller.controller.node.candidacy import election_of
 from minicontroller.controller.node.cluster_paths import prepare
+from minicontroller.controller.node.node import Node
 from minicontroller.policies import TopicManagementPolicy
 from minicontroller.process.settings.loading import config_from_mapping
 from minicontroller.protocol.messages.create_topics import (
@@ -39,6 +35,8 @@ from minicontroller.store.base import Create
 from minicontroller.store.memory import MemoryStore, MemoryTree
 from tests.handlers.asking import CLUSTER_ID, Client, broker
 from tests.policies.in_place import InPlace
+from tests.support.audit_logs import audit_of
+from tests.support.specs import APIS
 
 NO_ID = bytes(16)
 PATIENT_MS = 30_000
@@ -141,9 +139,9 @@ async def ruling(
         nodes[each.broker_id] = node
     first = nodes[min(nodes)]
     if policy is not None:
-        first.policy = PolicyRunner(InPlace(policy))
-        first.rule_files = load_rules(first.config, first.policy)
-    first.audit = open_audit(audit_settings(first.config), first)
+        first.port.policy = PolicyRunner(InPlace(policy))
+        first.rule_files = load_rules(first.config, first.port.policy)
+    first.port.audit = first.metrics.audit = audit_of(first.config, CLUSTER_ID)
     election = election_of(first, lambda target: Link(nodes[target.broker_id], deaf))
     async with trio.open_nursery() as nursery:
         nursery.start_soon(election.run)
@@ -162,13 +160,7 @@ def _node(broker_id: int, tree: MemoryTree, settings: Mapping[str, str]) -> Node
     config = config_from_mapping(
         {"broker.id": str(broker_id), "listeners": "PLAINTEXT://127.0.0.1:0", **dict(settings)}
     )
-    return Node(
-        config=config,
-        broker_id=broker_id,
-        cluster_id=CLUSTER_ID,
-        store=MemoryStore(tree),
-        dynamic_configs=DynamicConfigs(config, broker_id),
-    )
+    return Node(config, CLUSTER_ID, MemoryStore(tree))
 
 
 # ------------------------------------------------------------------ requests that most tests need

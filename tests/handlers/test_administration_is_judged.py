@@ -12,7 +12,6 @@ from minicontroller.admin.recording.requests import DENIALS
 from minicontroller.audit.event import REDACTED, Decision, Effect
 from minicontroller.audit.replay import judged_request
 from minicontroller.controller.active import jobs
-from minicontroller.controller.apis import APIS
 from minicontroller.policies import AdminRequest, ClusterState, PolicyViolation, TopicManagementPolicy
 from minicontroller.policies.rules.vocabulary import OPERATION_OF_API
 from minicontroller.protocol.error_codes import ErrorCode
@@ -23,6 +22,7 @@ from tests.handlers.administering import ALL, NO_TEXT, SETTINGS, Administrator
 from tests.handlers.client_quotas import MUTATION, entry
 from tests.handlers.ruling import Ruling, ruling, wanted
 from tests.rules.reading import rules
+from tests.support.specs import APIS
 
 TEXT = "Ask the platform team."
 VIOLATION = "POLICY_VIOLATION"

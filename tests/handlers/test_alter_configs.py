@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from minicontroller.controller.apis import APIS
 from minicontroller.protocol.error_codes import ErrorCode
 from minicontroller.protocol.messages.alter_configs import AlterableConfig, AlterConfigsRequest, AlterConfigsResource
 from minicontroller.protocol.messages.delete_topics import DeleteTopicsRequest
@@ -25,6 +24,7 @@ from tests.handlers.altering import (
 )
 from tests.handlers.asking import Client, broker, image, led, node_with, topic
 from tests.handlers.ruling import PATIENT_MS, Ruling, ruling, wanted
+from tests.support.specs import APIS
 
 VERSIONS = range(3)
 LAST = 2

@@ -8,7 +8,6 @@ import pytest
 
 from minicontroller.cluster.znodes import layout
 from minicontroller.cluster.znodes.topics import decode_partition_state
-from minicontroller.controller.apis import APIS
 from minicontroller.protocol.error_codes import ErrorCode
 from minicontroller.protocol.messages.alter_partition import (
     AlterPartitionRequest,
@@ -21,6 +20,7 @@ from minicontroller.protocol.messages.alter_partition import (
 from minicontroller.protocol.messages.delete_topics import DeleteTopicsRequest
 from tests.handlers.asking import Client, broker, image, node_with
 from tests.handlers.ruling import PATIENT_MS, Ruling, ruling, wanted
+from tests.support.specs import APIS
 
 VERSIONS = range(4)
 LAST = 3

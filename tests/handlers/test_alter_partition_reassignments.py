@@ -15,7 +15,6 @@ from minicontroller.cluster.image import Image
 from minicontroller.cluster.znodes import layout
 from minicontroller.cluster.znodes.topics import encode_topic
 from minicontroller.controller.active.partition_states import stage_states
-from minicontroller.controller.apis import APIS
 from minicontroller.policies import AlterTopicRequest, ClusterState, PolicyViolation, TopicManagementPolicy
 from minicontroller.protocol.error_codes import ErrorCode
 from minicontroller.protocol.messages.alter_partition_reassignments import (
@@ -32,6 +31,7 @@ from minicontroller.protocol.messages.list_partition_reassignments import (
 )
 from tests.handlers.asking import Client
 from tests.handlers.ruling import PATIENT_MS, Ruling, ruling, wanted
+from tests.support.specs import APIS
 
 Rows = list[tuple[str, int, int, str | None]]
 MANY = list(range(100))

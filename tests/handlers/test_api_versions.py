@@ -5,7 +5,6 @@ from itertools import pairwise
 import msgspec
 import pytest
 
-from minicontroller.controller.apis import APIS
 from minicontroller.process.observe.logs import ABOUT, ClientWarnings
 from minicontroller.protocol.api_keys import ApiKey
 from minicontroller.protocol.dry_runs import FEATURE
@@ -16,6 +15,7 @@ from minicontroller.protocol.messages.describe_acls import DescribeAclsRequest
 from minicontroller.protocol.registry import KAFKA
 from minicontroller.security.caller import Caller
 from tests.support.small_server import CLIENTS, SASL, TINY_HANDLERS, Served, serving
+from tests.support.specs import APIS
 
 KCAT = ApiVersionsRequest(client_software_name="librdkafka", client_software_version="2.0.2")
 
@@ -119,7 +119,7 @@ async def test_inter_broker_apis_are_advertised_to_everyone() -> None:
     """APIs between brokers are advertised to every client, as by Kafka in ZooKeeper mode; whether
     the caller is a node is checked at the request.
     """
-    handlers = {**TINY_HANDLERS, ApiKey.UPDATE_METADATA: APIS[ApiKey.API_VERSIONS].handler}
+    handlers = {**TINY_HANDLERS, ApiKey.UPDATE_METADATA: APIS[ApiKey.API_VERSIONS]}
     async with serving(handlers=handlers) as served:
         keys = [row.api_key for row in (await advertised(served)).api_keys]
         assert {ApiKey.UPDATE_METADATA, ApiKey.ENVELOPE} <= set(keys)

@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 
 from minicontroller.cluster.entities import Topic
 from minicontroller.controller.active.jobs import Draft
-from minicontroller.controller.apis import APIS
 from minicontroller.policies import PolicyViolation, TopicManagementPolicy
 from minicontroller.protocol.acls import (
     CLUSTER_NAME,
@@ -64,6 +63,7 @@ from minicontroller.security.authorizer import AclRules, Authorization
 from tests.handlers.asking import Client, broker, image, led, node_with, topic
 from tests.handlers.ruling import creating, ruling, wanted
 from tests.security.test_acls import may as may_by_the_rules
+from tests.support.specs import APIS
 
 ALICE = "User:alice"
 HOST = "10.0.0.9"

@@ -13,7 +13,7 @@ from minicontroller.admin.bounds import MAX_CHANGES
 from minicontroller.cluster.entities import Broker, Endpoint
 from minicontroller.cluster.errors import Refusal
 from minicontroller.controller.broker.auto_creation import PATIENCE_SECONDS
-from minicontroller.controller.handlers.node import Node
+from minicontroller.controller.node.node import Node
 from minicontroller.network.serving.context import RequestContext
 from minicontroller.network.serving.forwarding import Forwarder
 from minicontroller.protocol.api_keys import ApiKey

@@ -161,14 +161,14 @@ def test_whatever_is_asked(seed: int, tmp_path: Path) -> None:
 
     async def compare() -> None:
         async with ruling({"policy.rules.files": str(rules)}, policy=TopicManagementPolicy()) as cluster:
-            cluster.node.policy, policy = None, cluster.node.policy
+            cluster.node.port.policy, policy = None, cluster.node.port.policy
             await cluster.make(
                 *(
                     wanted(name, each["partitions"], each["replication"], configs=each["configs"])
                     for name, each in BEFORE.items()
                 )
             )
-            cluster.node.policy = policy
+            cluster.node.port.policy = policy
             for _ in range(ASKED):
                 asking = Asking(random)
                 code, message = await answer_of(cluster, asking)

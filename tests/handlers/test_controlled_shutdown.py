@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from minicontroller.controller.apis import APIS
 from minicontroller.protocol.error_codes import ErrorCode
 from minicontroller.protocol.messages.controlled_shutdown import ControlledShutdownRequest, ControlledShutdownResponse
 from tests.handlers.asking import Client, broker, image, node_with
 from tests.handlers.ruling import Ruling, creating, ruling, wanted
+from tests.support.specs import APIS
 
 VERSIONS = range(4)
 LAST = 3

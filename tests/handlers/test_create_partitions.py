@@ -14,7 +14,6 @@ from minicontroller.cluster.reassignment import reassign
 from minicontroller.cluster.znodes import layout
 from minicontroller.cluster.znodes.topics import decode_topic
 from minicontroller.controller.active.jobs import Draft
-from minicontroller.controller.apis import APIS
 from minicontroller.policies import AlterTopicRequest, ClusterState, PolicyViolation, TopicManagementPolicy
 from minicontroller.protocol.error_codes import ErrorCode
 from minicontroller.protocol.messages.create_partitions import (
@@ -26,6 +25,7 @@ from minicontroller.protocol.messages.create_partitions import (
 from minicontroller.protocol.messages.delete_topics import DeleteTopicsRequest
 from tests.handlers.asking import Client, broker, image, node_with
 from tests.handlers.ruling import PATIENT_MS, Ruling, creating, ruling, wanted
+from tests.support.specs import APIS
 
 VERSIONS = range(4)
 LAST = 3

@@ -11,13 +11,13 @@ import trio
 
 from minicontroller.cluster.cache import EXPECTED_UPDATE_SECONDS
 from minicontroller.cluster.znodes import layout
-from minicontroller.controller.apis import APIS
 from minicontroller.protocol.error_codes import ErrorCode
 from minicontroller.protocol.header import RequestOrigin
 from minicontroller.protocol.messages.create_topics import CreatableTopic
 from minicontroller.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from tests.handlers.asking import Client, broker, image, node_with
 from tests.handlers.ruling import NO_ID, Ruling, codes, creating, is_blank, ruling, wanted
+from tests.support.specs import APIS
 
 VERSIONS = range(8)
 LAST = 7

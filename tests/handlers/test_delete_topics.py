@@ -10,7 +10,6 @@ import trio.testing
 
 from minicontroller.audit.replay import Replay
 from minicontroller.cluster.znodes import layout
-from minicontroller.controller.apis import APIS
 from minicontroller.policies import ClusterState, DeleteTopicRequest, PolicyViolation, TopicManagementPolicy
 from minicontroller.protocol.dry_runs import packed
 from minicontroller.protocol.error_codes import ErrorCode
@@ -18,6 +17,7 @@ from minicontroller.protocol.messages.delete_topics import DeleteTopicsRequest, 
 from tests.audit.logs import decisions_in, events_in, found
 from tests.handlers.asking import Client, broker, image, node_with
 from tests.handlers.ruling import PATIENT_MS, Ruling, creating, ruling, wanted
+from tests.support.specs import APIS
 
 VERSIONS = range(7)
 LAST = 6

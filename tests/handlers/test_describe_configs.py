@@ -14,7 +14,7 @@ from minicontroller.admin import bounds
 from minicontroller.admin.bounds import MAX_REPEATED_BYTES
 from minicontroller.cluster.entities import EntityConfigs
 from minicontroller.cluster.znodes.configs import encode_config
-from minicontroller.controller.handlers.node import Node
+from minicontroller.controller.node.node import Node
 from minicontroller.protocol.compiler import encoder
 from minicontroller.protocol.error_codes import ErrorCode
 from minicontroller.protocol.messages.describe_configs import (

@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
-from minicontroller.controller.apis import APIS
 from minicontroller.protocol.acls import CLUSTER_NAME, AclOperation, AclResourceType
 from minicontroller.protocol.error_codes import ErrorCode
 from minicontroller.protocol.messages.describe_log_dirs import DescribableLogDirTopic, DescribeLogDirsRequest
 from tests.handlers.asking import Client, broker, image, led, node_with, see, topic
 from tests.handlers.test_authorization import ALICE, allowing
+from tests.support.specs import APIS
 
 LOGS = {"log.dirs": "/a, /b,/a"}
 CLUSTER = image([broker(1), broker(2)], [topic("t", *[led(1, 2)] * 20, led(2)), topic("other", led(2))])

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from minicontroller.cluster.znodes import layout
-from minicontroller.controller.apis import APIS
 from minicontroller.protocol.error_codes import ErrorCode
 from minicontroller.protocol.messages.alter_partition import AlterPartitionRequest, PartitionData, TopicData
 from minicontroller.protocol.messages.delete_topics import DeleteTopicsRequest
@@ -22,6 +21,7 @@ from minicontroller.store.memory import MemoryStore
 from tests.audit.logs import decisions_in
 from tests.handlers.asking import Client
 from tests.handlers.ruling import PATIENT_MS, Ruling, ruling, wanted
+from tests.support.specs import APIS
 
 NONE, UNKNOWN = ErrorCode.NONE, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 NOT_NEEDED = ErrorCode.ELECTION_NOT_NEEDED

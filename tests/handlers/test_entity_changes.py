@@ -65,7 +65,7 @@ async def change(
     context.spec = msgspec.structs.replace(context.spec, changes=Changes("create_acls", lambda _request: asked))
     if received_node is not None:
         context.forwarded, context.origin.received_node = True, received_node
-    return await change_entities(node, context, None, edits, validate_only=validate_only)
+    return await change_entities(node.port, context, None, edits, validate_only=validate_only)
 
 
 def codes(changes: Sequence[Outcome]) -> list[int]:

@@ -10,7 +10,6 @@ from trio.testing import wait_all_tasks_blocked
 from minicontroller.cluster import group_rooms
 from minicontroller.cluster.group_rooms import GroupRoom
 from minicontroller.cluster.znodes import groups
-from minicontroller.controller.apis import APIS
 from minicontroller.protocol.acls import CLUSTER_NAME, AclOperation, AclResourceType
 from minicontroller.protocol.error_codes import ErrorCode
 from minicontroller.protocol.messages.delete_groups import DeleteGroupsRequest
@@ -26,6 +25,7 @@ from tests.audit.logs import decisions_in
 from tests.handlers.asking import Client
 from tests.handlers.ruling import PATIENT_MS, Ruling, ruling, wanted
 from tests.handlers.test_authorization import ALICE, allowing
+from tests.support.specs import APIS
 
 AT = Mapping[int, int]
 """Offsets by partition."""

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from minicontroller.controller.apis import APIS
 from minicontroller.protocol.error_codes import ErrorCode
 from minicontroller.protocol.messages.incremental_alter_configs import (
     IncrementalAlterableConfig,
@@ -29,6 +28,7 @@ from tests.handlers.altering import (
 )
 from tests.handlers.asking import Client, broker, image, led, node_with, topic
 from tests.handlers.ruling import Ruling, ruling, wanted
+from tests.support.specs import APIS
 
 VERSIONS = range(2)
 LAST = 1

@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from minicontroller.controller.apis import APIS
-from minicontroller.controller.handlers.node import Node
+from minicontroller.controller.node.node import Node
 from minicontroller.protocol.error_codes import ErrorCode
 from minicontroller.protocol.messages.leader_and_isr import (
     LeaderAndIsrPartitionState,
@@ -16,6 +15,7 @@ from minicontroller.protocol.messages.leader_and_isr import (
     LeaderAndIsrTopicState,
 )
 from tests.handlers.asking import BROKER_EPOCH, Client, told_node
+from tests.support.specs import APIS
 
 VERSIONS = range(8)
 ID = b"\5" * 16

@@ -2,13 +2,13 @@
 
 import pytest
 
-from minicontroller.controller.apis import APIS
 from minicontroller.protocol.acls import AclOperation, AclResourceType
 from minicontroller.protocol.api_keys import ApiKey
 from minicontroller.protocol.error_codes import ErrorCode
 from minicontroller.protocol.messages.leave_group import LeaveGroupRequest, LeavingMember
 from tests.handlers.asking import Client, broker, image, led, node_with, topic
 from tests.handlers.test_authorization import ALICE, allowing
+from tests.support.specs import APIS
 
 CLUSTER = image([broker(1), broker(2)], [topic("__consumer_offsets", led(1), led(2))])
 HANDLERS = {ApiKey.LEAVE_GROUP: APIS[ApiKey.LEAVE_GROUP]}

@@ -4,7 +4,6 @@ from typing import Any
 
 import pytest
 
-from minicontroller.controller.apis import APIS
 from minicontroller.protocol.acls import AclOperation, AclResourceType
 from minicontroller.protocol.error_codes import ErrorCode
 from minicontroller.protocol.messages.list_offsets import (
@@ -16,6 +15,7 @@ from minicontroller.protocol.messages.list_offsets import (
 )
 from tests.handlers.asking import Client, broker, image, led, node_with, see, topic
 from tests.handlers.test_authorization import ALICE, allowing
+from tests.support.specs import APIS
 
 CONSUMER, DEBUGGING = -1, -2
 EPOCH = 3

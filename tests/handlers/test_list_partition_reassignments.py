@@ -4,7 +4,6 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from minicontroller.controller.apis import APIS
 from minicontroller.protocol.error_codes import ErrorCode
 from minicontroller.protocol.messages.list_partition_reassignments import (
     ListPartitionReassignmentsRequest,
@@ -12,6 +11,7 @@ from minicontroller.protocol.messages.list_partition_reassignments import (
 )
 from tests.handlers.asking import Client
 from tests.handlers.ruling import Ruling, ruling, wanted
+from tests.support.specs import APIS
 
 
 @pytest.fixture(name="cluster")

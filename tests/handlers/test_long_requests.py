@@ -57,9 +57,9 @@ class Slow(PolicyRunner):
 @asynccontextmanager
 async def slowly_ruling(text: str = "[[partitions]]\nmax = 100") -> AsyncIterator[Ruling]:
     async with ruling() as cluster:
-        cluster.node.policy = Slow(rules=rules(text))
+        policy = cluster.node.port.policy = Slow(rules=rules(text))
         yield cluster
-        await cluster.node.policy.close()
+        await policy.close()
 
 
 def batch(prefix: str, count: int, **how: Any) -> Any:

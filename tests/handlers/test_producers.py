@@ -5,7 +5,6 @@ from functools import partial
 import pytest
 
 from minicontroller.cluster.znodes import layout
-from minicontroller.controller.apis import APIS
 from minicontroller.protocol.acls import CLUSTER_NAME, AclOperation, AclResourceType
 from minicontroller.protocol.error_codes import ErrorCode
 from minicontroller.protocol.messages.allocate_producer_ids import AllocateProducerIdsRequest
@@ -17,6 +16,7 @@ from minicontroller.store.base import SetData
 from tests.handlers.asking import Client, broker, image, led, node_with, topic
 from tests.handlers.ruling import Ruling, ruling, wanted
 from tests.handlers.test_authorization import ALICE, allowing
+from tests.support.specs import APIS
 
 TRANSACTIONS = wanted("__transaction_state", placed={0: [1]})
 

@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from minicontroller.controller.apis import APIS
-from minicontroller.controller.handlers.node import Node
+from minicontroller.controller.node.node import Node
 from minicontroller.protocol.error_codes import ErrorCode
 from minicontroller.protocol.messages.stop_replica import (
     StopReplicaPartitionState,
@@ -18,6 +17,7 @@ from minicontroller.protocol.messages.stop_replica import (
     StopReplicaTopicV1,
 )
 from tests.handlers.asking import BROKER_EPOCH, Client, told_node
+from tests.support.specs import APIS
 
 VERSIONS = range(5)
 

@@ -5,7 +5,6 @@ has finalized are shown.
 import pytest
 
 from minicontroller.cluster.entities import FinalizedFeatures
-from minicontroller.controller.apis import APIS
 from minicontroller.protocol.acls import CLUSTER_NAME, AclOperation, AclResourceType
 from minicontroller.protocol.messages.api_versions import ApiVersionsRequest
 from minicontroller.protocol.messages.consumer_group_describe import ConsumerGroupDescribeRequest
@@ -13,6 +12,7 @@ from minicontroller.protocol.messages.consumer_group_heartbeat import ConsumerGr
 from minicontroller.protocol.messages.update_features import FeatureUpdate, UpdateFeaturesRequest
 from tests.handlers.asking import Client, image, node_with
 from tests.handlers.test_authorization import ALICE, allowing
+from tests.support.specs import APIS
 
 UNSUPPORTED = "Could not apply finalized feature update because the provided feature is not supported."
 NOTHING_TO_DELETE = "Can not delete non-existing finalized feature."

@@ -10,8 +10,7 @@ import pytest
 
 from minicontroller.cluster.entities import LEADER_DURING_DELETE
 from minicontroller.controller.active.control_requests import CZXID_TAG
-from minicontroller.controller.apis import APIS
-from minicontroller.controller.handlers.node import Node
+from minicontroller.controller.node.node import Node
 from minicontroller.protocol.error_codes import ErrorCode
 from minicontroller.protocol.messages.update_metadata import (
     UpdateMetadataBroker,
@@ -21,6 +20,7 @@ from minicontroller.protocol.messages.update_metadata import (
     UpdateMetadataTopicState,
 )
 from tests.handlers.asking import BROKER_EPOCH, Client, led, told_node, topic, topic_id
+from tests.support.specs import APIS
 
 VERSIONS = range(1, 9)
 """From v1 on brokers have endpoints; v0 is asked by itself."""

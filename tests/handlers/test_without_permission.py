@@ -9,7 +9,6 @@ import msgspec
 import pytest
 
 from minicontroller.admin.spec import Sender
-from minicontroller.controller.apis import APIS
 from minicontroller.process.settings.log_levels import levels
 from minicontroller.protocol.acls import CLUSTER_NAME
 from minicontroller.protocol.api_keys import ApiKey
@@ -19,6 +18,7 @@ from minicontroller.security.acls import AclIndex
 from minicontroller.security.authorizer import AclRules, Authorization
 from tests.handlers.ruling import Ruling, ruling, wanted
 from tests.protocol.instances import samples
+from tests.support.specs import APIS
 
 ALICE, ROOT = "User:alice", "User:root"
 AUTHORIZATION = Authorization(AclRules(AclIndex()), frozenset({ROOT}))

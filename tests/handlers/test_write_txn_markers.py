@@ -3,7 +3,6 @@
 import pytest
 
 from minicontroller.admin.error_answers import error_answer, error_codes
-from minicontroller.controller.apis import APIS
 from minicontroller.protocol.acls import CLUSTER_NAME, AclOperation, AclResourceType
 from minicontroller.protocol.api_keys import ApiKey
 from minicontroller.protocol.error_codes import ErrorCode
@@ -15,6 +14,7 @@ from minicontroller.protocol.messages.write_txn_markers import (
 )
 from tests.handlers.asking import Client, broker, image, led, node_with, topic
 from tests.handlers.test_authorization import ALICE, allowing
+from tests.support.specs import APIS
 
 SPEC = APIS[ApiKey.WRITE_TXN_MARKERS]
 CLUSTER = image([broker(1), broker(2)], [topic("t", led(1, 2), led(2, 1), led(2))])

@@ -11,7 +11,6 @@ import trio
 import trio.testing
 
 from minicontroller.admin.recording.decisions import KEPT, MAX_CHARACTERS
-from minicontroller.controller.apis import APIS
 from minicontroller.policies import TopicManagementPolicy
 from minicontroller.policies.interface import ClusterState, CreateTopicRequest, PolicyViolation
 from minicontroller.protocol.api_keys import ApiKey
@@ -25,6 +24,7 @@ from tests.handlers.asking import Client, broker, image, node_with
 from tests.handlers.ruling import creating, ruling, wanted
 from tests.support.cluster import MiniCluster, other_ids, running_cluster
 from tests.support.http import ask
+from tests.support.specs import APIS
 from tests.support.waiting import until
 from tests.support.wire import Wire
 

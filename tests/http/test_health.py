@@ -19,7 +19,7 @@ async def test_a_node_without_the_store_is_not_ready(autojump_clock: object) -> 
     node = node_with(image([broker(1)]))
     node.registered(7)
     process = Process(1)
-    process.add(RunningNode(node, "host:1", Server(), Dispatcher(node, Routes(()))))
+    process.add(RunningNode(node, "host:1", Server(), Dispatcher(Routes(()))))
     assert process.health().ready
     store = node.store
     assert isinstance(store, MemoryStore)
@@ -42,7 +42,7 @@ async def test_a_session_is_a_registration(autojump_clock: object) -> None:
     node = node_with(image([broker(1)]))
     node.registered(7)
     process = Process(1)
-    process.add(RunningNode(node, "host:1", Server(), Dispatcher(node, Routes(()))))
+    process.add(RunningNode(node, "host:1", Server(), Dispatcher(Routes(()))))
     store = node.store
     assert isinstance(store, MemoryStore)
     store.tree.expire(store)

@@ -171,7 +171,7 @@ async def test_few_wait_for_their_turn(tmp_path: Path) -> None:
     """One search runs at a time, a few wait, and further ones are told to try again."""
     async with ruling({"audit.dir": str(tmp_path)}) as world:
         process = Process(1)
-        process.add(RunningNode(world.node, "", Server(ConnectionLimits()), Dispatcher(world.node, Routes(()))))
+        process.add(RunningNode(world.node, "", Server(ConnectionLimits()), Dispatcher(Routes(()))))
         histories = HistoryReader(ShownNodes(process))
         async with trio.open_nursery() as nursery, histories._turn:
             for _ in range(MAX_WAITING):
@@ -187,7 +187,7 @@ async def test_what_could_not_be_written_is_told(tmp_path: Path, autojump_clock:
     """
     async with ruling({"audit.dir": str(tmp_path / "audit"), "audit.flush.interval.ms": LONG_MS}) as world:
         process = Process(1)
-        process.add(RunningNode(world.node, "", Server(ConnectionLimits()), Dispatcher(world.node, Routes(()))))
+        process.add(RunningNode(world.node, "", Server(ConnectionLimits()), Dispatcher(Routes(()))))
         assert world.node.audit is not None
         shutil.rmtree(tmp_path / "audit")
         world.node.audit.append(1, 1, b"{}\n")

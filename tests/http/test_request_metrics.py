@@ -3,7 +3,6 @@
 import pytest
 
 from minicontroller.admin.error_answers import first_error
-from minicontroller.controller.apis import APIS
 from minicontroller.network.serving.context import RequestContext, Routes
 from minicontroller.network.serving.dispatcher import Dispatcher
 from minicontroller.network.serving.request_metrics import RequestMetrics
@@ -14,6 +13,7 @@ from minicontroller.protocol.header import RequestOrigin
 from minicontroller.protocol.messages.create_topics import CreatableTopicResult, CreateTopicsResponse
 from minicontroller.protocol.messages.metadata import MetadataResponse, MetadataResponseTopic
 from minicontroller.security.caller import Caller, Listener
+from tests.support.specs import APIS
 
 
 def test_a_write_is_looked_through() -> None:
@@ -47,7 +47,7 @@ def test_requests_are_counted_by_their_outcome() -> None:
             listener="L",
             first_error=code,
             caller=Caller(Listener(name="L"), "host", 50_000),
-            dispatcher=Dispatcher(None, Routes(())),
+            dispatcher=Dispatcher(Routes(())),
         )
         metrics.answered(context, None, None, 0.1)
     assert metrics.outcomes == {(19, 7, 0): 2, (19, 6, 44): 1}

@@ -8,6 +8,7 @@ import msgspec
 import pytest
 import trio
 
+from minicontroller.cluster.cache import MetadataCache
 from minicontroller.network import connection
 from minicontroller.network.limits import ConnectionLimits
 from minicontroller.network.server import Server
@@ -214,13 +215,13 @@ async def test_two_listeners_speak_two_dialects() -> None:
     """
     async with serving() as served:
         registry = Registry([ApiKey.METADATA], lambda key: msgspec.structs.replace(KAFKA[key], max_version=5))
-        kafkas = specs_with(TINY_HANDLERS)
+        kafkas, cache = specs_with(TINY_HANDLERS, served.node), MetadataCache()
         apis = [*kafkas, *(msgspec.structs.replace(each, registry=registry) for each in kafkas if each.key in registry)]
-        assert len([*routed(apis)]) == len(kafkas)
-        routes = routed(apis, registry=registry)
+        assert len([*routed(apis, cache, lambda: True)]) == len(kafkas)
+        routes = routed(apis, cache, lambda: True, registry=registry)
         server = Server()
         await server.open([CLIENTS], served.dispatcher)
-        await server.open([OTHERS], Dispatcher(served.node, routes))
+        await server.open([OTHERS], Dispatcher(routes))
         async with trio.open_nursery() as nursery:
             await nursery.start(server.run)
             for listener, versions in ((CLIENTS, (5, 6)), (OTHERS, (5,))):

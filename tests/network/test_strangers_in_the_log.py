@@ -11,7 +11,6 @@ import trio
 import trio.testing
 
 from minicontroller.audit.event import REDACTED
-from minicontroller.controller.apis import APIS
 from minicontroller.network.serving.context import RequestContext, Routes
 from minicontroller.network.serving.dispatcher import Dispatcher
 from minicontroller.network.serving.request_log import (
@@ -31,6 +30,7 @@ from minicontroller.protocol.messages.metadata import MetadataRequest, MetadataR
 from minicontroller.protocol.registry import KAFKA
 from minicontroller.security.caller import Caller
 from tests.support.small_server import CLIENTS, serving
+from tests.support.specs import APIS
 
 LONG = "\u202e" * 10_900
 MAX_LINE = 5_000
@@ -57,7 +57,7 @@ def context(**said: Any) -> RequestContext:
         correlation_id=1,
         listener="CLIENTS",
         caller=Caller(CLIENTS, "127.0.0.1", 1),
-        dispatcher=Dispatcher(None, Routes(())),
+        dispatcher=Dispatcher(Routes(())),
         **known,
     )
 

@@ -5,8 +5,8 @@ anew: `python -m tests.security.permission_table`.
 from collections.abc import Iterator
 from pathlib import Path
 
-from minicontroller.controller.apis import APIS
 from minicontroller.protocol.registry import KAFKA
+from tests.support.specs import APIS
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "security.md"
 BEGIN, END = "<!-- permissions -->\n", "<!-- end -->"

@@ -9,7 +9,6 @@ import pytest
 
 from minicontroller.admin.permissions import CLUSTER_ACTION, Permission
 from minicontroller.cluster.errors import Refusal
-from minicontroller.controller.apis import APIS
 from minicontroller.network.serving.context import RequestContext, Routes
 from minicontroller.network.serving.dispatcher import Dispatcher
 from minicontroller.policies.authorizer import Action, Authorizer, Requester, UndecidedError
@@ -28,6 +27,7 @@ from minicontroller.protocol.header import RequestOrigin
 from minicontroller.security.acls import AclIndex
 from minicontroller.security.authorizer import AclRules, Authorization, UserAuthorizer, java_address
 from minicontroller.security.caller import Caller, Listener
+from tests.support.specs import APIS
 
 DELETE, READ, DESCRIBE = (
     Permission(operation, AclResourceType.TOPIC, "an error")
@@ -60,7 +60,7 @@ def context(authorization: Authorization | None, principal: str | None, *, forwa
         forwarded=forwarded,
         from_peer=caller.from_peer,
         caller=caller,
-        dispatcher=Dispatcher(None, Routes(()), authorization=authorization),
+        dispatcher=Dispatcher(Routes(()), authorization=authorization),
     )
 
 

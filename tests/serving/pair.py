@@ -9,7 +9,7 @@ import trio
 from minicontroller.cluster.cache import MetadataCache
 from minicontroller.cluster.entities import Broker, Endpoint
 from minicontroller.network.limits import ConnectionLimits
-from minicontroller.network.serving.api import Handler
+from minicontroller.network.serving.api import ServedApi
 from minicontroller.network.serving.context import RequestContext
 from minicontroller.network.serving.forwarding import Forwarder, Logins
 from minicontroller.protocol.api_keys import ApiKey
@@ -36,6 +36,7 @@ from tests.support.small_server import (
     TinyNode,
     serving,
 )
+from tests.support.specs import TestHandler
 
 CREATE = CreateTopicsRequest(topics=[CreatableTopic(name="t"), CreatableTopic(name="u")], timeout_ms=10_000)
 NODE = PlainCredentials("node", "node-secret")
@@ -94,11 +95,11 @@ async def pair(
     elected: bool = True,
     forwards: bool = True,
     limits: ConnectionLimits | None = None,
-    handlers: Mapping[ApiKey, Handler] | None = None,
+    handlers: Mapping[ApiKey, TestHandler] | None = None,
 ) -> AsyncIterator[Pair]:
     """`handlers` are those of further APIs at both nodes."""
     recorder, cache = Recorder(), MetadataCache()
-    far_handlers = {
+    far_handlers: dict[ApiKey, ServedApi[()] | TestHandler] = {
         **TINY_HANDLERS,
         ApiKey.CREATE_TOPICS: far_handler or recorder.create,
         ApiKey.DELETE_TOPICS: recorder.delete,

@@ -11,8 +11,7 @@ import pytest
 from minicontroller.admin.bounds import ENTITY_FIELDS, MAX_CHANGES
 from minicontroller.admin.error_answers import error_answer, error_codes, refuses_everything
 from minicontroller.cluster.errors import Refusal
-from minicontroller.controller.apis import APIS
-from minicontroller.network.serving.api import Handler, ServedApi
+from minicontroller.network.serving.api import ServedApi
 from minicontroller.network.serving.context import RequestContext, Routes
 from minicontroller.network.serving.dispatcher import Dispatcher
 from minicontroller.network.serving.request_log import MAX_CHARACTERS, SECRET_FIELDS, describe_request
@@ -48,6 +47,7 @@ from minicontroller.protocol.registry import KAFKA
 from minicontroller.security.caller import Caller
 from tests.support.grouped import grouped
 from tests.support.small_server import CLIENTS, TINY_HANDLERS, TinyNode, serving
+from tests.support.specs import APIS, TestHandler
 
 WITHOUT_ERRORS = {(ApiKey.DESCRIBE_LOG_DIRS, version) for version in range(3)}
 """The versions whose responses have no place for an error of the whole request."""
@@ -281,7 +281,7 @@ def test_an_enormous_request_is_cut_in_the_log() -> None:
         origin=RequestOrigin(client_host="127.0.0.1", api_version=7),
         listener="CLIENTS",
         caller=Caller(CLIENTS, "127.0.0.1", 1),
-        dispatcher=Dispatcher(None, Routes(())),
+        dispatcher=Dispatcher(Routes(())),
     )
     text = describe_request(ctx, request)
     assert len(text) < MAX_CHARACTERS + 200
@@ -340,7 +340,7 @@ async def test_an_error_anywhere_in_a_long_answer_counts(place: int) -> None:
         rows[place].error_code = ErrorCode.NOT_COORDINATOR
         return DescribeGroupsResponse(groups=rows)
 
-    handlers: Mapping[ApiKey, ServedApi | Handler] = {
+    handlers: Mapping[ApiKey, ServedApi[()] | TestHandler] = {
         **TINY_HANDLERS,
         ApiKey.CREATE_TOPICS: created,
         ApiKey.DESCRIBE_GROUPS: described,

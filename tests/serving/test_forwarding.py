@@ -13,7 +13,6 @@ import trio
 
 from minicontroller.cluster.cache import first_update_number
 from minicontroller.cluster.errors import Refusal
-from minicontroller.controller.apis import APIS
 from minicontroller.network.limits import ConnectionLimits
 from minicontroller.network.serving.context import RequestContext
 from minicontroller.protocol.api_keys import ApiKey
@@ -42,6 +41,7 @@ from tests.support.small_server import (
     TinyNode,
     until,
 )
+from tests.support.specs import APIS
 
 # ------------------------------------------------------------------ what travels
 

@@ -16,7 +16,6 @@ import trio
 import trio.testing
 
 from minicontroller.admin.error_answers import error_answer
-from minicontroller.admin.recording.log import audit_settings
 from minicontroller.cluster import cache
 from minicontroller.cluster.entities import Broker, Endpoint, Topic
 from minicontroller.cluster.errors import Refusal
@@ -26,17 +25,15 @@ from minicontroller.controller.active.channel import ControlLink, Unreachable
 from minicontroller.controller.active.control_links import key_of
 from minicontroller.controller.active.control_requests import ControlRequest, ControlVersions
 from minicontroller.controller.active.election import Election
-from minicontroller.controller.apis import APIS
-from minicontroller.controller.broker.dynamic_configs import DynamicConfigs
+from minicontroller.controller.apis import apis_of
 from minicontroller.controller.broker.epoch_check import EpochCheck
 from minicontroller.controller.broker.followers import Followers
 from minicontroller.controller.broker.registration import Registration
 from minicontroller.controller.handlers.alter_partition import alter
 from minicontroller.controller.handlers.controlled_shutdown import shut_down
-from minicontroller.controller.handlers.node import Node
-from minicontroller.controller.node.app import open_audit
 from minicontroller.controller.node.candidacy import election_of
 from minicontroller.controller.node.cluster_paths import keep, prepare
+from minicontroller.controller.node.node import Node
 from minicontroller.network.serving.context import RequestContext, Routes
 from minicontroller.network.serving.dispatcher import Dispatcher
 from minicontroller.network.serving.routes import routed
@@ -61,8 +58,9 @@ from minicontroller.protocol.registry import KAFKA
 from minicontroller.security.caller import Caller, Listener
 from minicontroller.store.base import Store
 from tests.store.worlds import World
+from tests.support.audit_logs import audit_of
+from tests.support.specs import APIS, by_key
 
-ROUTES = routed(APIS.values())
 TIMEOUT_MS = 5_000
 TOPIC, BROKER = 2, 4
 PATIENCE_SECONDS = 90.0  # of the mock clock, where there is one
@@ -89,7 +87,7 @@ class WireLink:
         assert not leftover
         if self._broker.broker_id in self._cluster.deaf:
             return error_answer(APIS[key], read, version, code=ErrorCode.STALE_CONTROLLER_EPOCH)
-        response: Any = APIS[key].handler(member.node, context_for(member.node, key, version), read)
+        response: Any = by_key(member.node)[key].handler(context_for(member.node, key, version), read)
         if isawaitable(response):
             response = await response
         if isinstance(message, LeaderAndIsrRequest):
@@ -180,28 +178,22 @@ class SmallCluster:
                 **self._settings,
             }
         )
-        node = Node(
-            config=config,
-            broker_id=broker_id,
-            cluster_id=await prepare(store),
-            store=store,
-            dynamic_configs=DynamicConfigs(config, broker_id),
-            local_nodes={} if self._local_nodes is None else self._local_nodes,
-        )
-        node.audit = open_audit(audit_settings(config), node)
+        cluster_id = await prepare(store)
+        audit = audit_of(config, cluster_id)
+        node = Node(config, cluster_id, store, audit=audit, local_nodes=self._local_nodes)
         node.local_nodes[broker_id] = node
         broker = Broker(broker_id, (Endpoint("PLAINTEXT", f"host-{broker_id}", 9092),))
         async with AsyncExitStack() as stack:
             stack.push_async_callback(store.close)
-            if node.audit is not None:
-                stack.push_async_callback(node.audit.close)
+            if audit is not None:
+                stack.push_async_callback(audit.close)
             tasks = await stack.enter_async_context(trio.open_nursery())
             member = Member(node, election_of(node, self._link), tasks.cancel_scope)
             followers = Followers(
                 node.cache,
                 self._asker(member),
                 broker_id=broker_id,
-                timeout_seconds=node.request_timeout_ms / 1000,
+                timeout_seconds=node.port.request_timeout_ms / 1000,
             )
             for listener in self._listeners:
                 node.cache.on_change(listener)
@@ -250,7 +242,7 @@ class SmallCluster:
             request = AlterPartitionRequest(
                 broker_id=member.broker_id, broker_epoch=member.node.broker_epoch, topics=topics
             )
-            return await alter(asked.node, request, version=3)
+            return await alter(asked.node.place, request, version=3)
 
         return ask
 
@@ -384,7 +376,9 @@ class SmallCluster:
 
     async def shut_down(self, broker_id: int) -> ControlledShutdownResponse:
         epoch = self.members[broker_id].node.broker_epoch
-        return await shut_down(self.controller_node, ControlledShutdownRequest(broker_id=broker_id, broker_epoch=epoch))
+        return await shut_down(
+            self.controller_node.place, ControlledShutdownRequest(broker_id=broker_id, broker_epoch=epoch)
+        )
 
     # ------------------------------------------------------------------ what is seen
 
@@ -397,9 +391,9 @@ async def answer_of(node: Node, context: RequestContext, request: Any) -> Any:
     """The answer to a request of a client by the route that it takes at a node that does not
     forward.
     """
-    route = ROUTES.get(context.api_key)
+    route = routed(apis_of(node), node.cache, node.place.is_active).get(context.api_key)
     assert route is not None
-    return await route.handler(node, context, request)
+    return await route.handler(context, request)
 
 
 def context_for(node: Node, key: ApiKey, version: int) -> RequestContext:
@@ -413,7 +407,7 @@ def context_for(node: Node, key: ApiKey, version: int) -> RequestContext:
         listener="PLAINTEXT",
         arrived=trio.current_time(),
         caller=caller,
-        dispatcher=Dispatcher(node, Routes(())),
+        dispatcher=Dispatcher(Routes(())),
     )
 
 

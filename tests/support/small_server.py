@@ -14,11 +14,11 @@ import trustme
 
 from minicontroller.cluster.cache import MetadataCache
 from minicontroller.cluster.quotas.connection_rates import ConnectionRates
-from minicontroller.controller.apis import APIS
+from minicontroller.controller.active.active_controller import LocalController
 from minicontroller.network.connection import Connection
 from minicontroller.network.limits import ConnectionLimits
 from minicontroller.network.server import Server
-from minicontroller.network.serving.api import Handler, ServedApi
+from minicontroller.network.serving.api import ServedApi
 from minicontroller.network.serving.context import RequestContext
 from minicontroller.network.serving.dispatcher import Dispatcher
 from minicontroller.network.serving.forwarding import Forwarder
@@ -40,7 +40,7 @@ from minicontroller.protocol.schema import WireStruct
 from minicontroller.security.caller import Listener
 from minicontroller.security.credentials import PlainCredentials
 from minicontroller.security.sasl import PlainExchange
-from tests.support.specs import specs_with
+from tests.support.specs import APIS, TestHandler, specs_with
 
 R = TypeVar("R", bound=WireStruct)
 Stream = trio.SocketStream | trio.SSLStream[trio.SocketStream]
@@ -60,6 +60,7 @@ class TinyNode:
     """As much of a node as the network side asks for."""
 
     def __init__(self, *, controller: object | None = None) -> None:
+        self.place = LocalController()
         self.controller = controller
         self.cache = MetadataCache()
         self.seen: list[RequestContext] = []
@@ -67,6 +68,14 @@ class TinyNode:
         """Opened by the test: what `when_open` answers wait for."""
         self.waiting = 0
         self.cancelled = 0
+
+    @property
+    def controller(self) -> object | None:
+        return self.place.active
+
+    @controller.setter
+    def controller(self, controller: Any) -> None:
+        self.place.active = controller
 
 
 def metadata_of_names(node: TinyNode, ctx: RequestContext, request: MetadataRequest) -> MetadataResponse:
@@ -90,7 +99,7 @@ async def created_when_open(node: TinyNode, ctx: RequestContext, request: Create
     return CreateTopicsResponse(topics=[CreatableTopicResult(name=topic.name) for topic in request.topics])
 
 
-TINY_HANDLERS: Mapping[ApiKey, ServedApi | Handler] = {
+TINY_HANDLERS: Mapping[ApiKey, ServedApi[()] | TestHandler] = {
     **APIS,
     ApiKey.METADATA: metadata_of_names,
     ApiKey.CREATE_TOPICS: created_when_open,
@@ -250,7 +259,7 @@ class Served:
 @asynccontextmanager
 async def serving(
     *,
-    handlers: Mapping[ApiKey, ServedApi | Handler] = TINY_HANDLERS,
+    handlers: Mapping[ApiKey, ServedApi[()] | TestHandler] = TINY_HANDLERS,
     listeners: Sequence[Listener] = (CLIENTS,),
     limits: ConnectionLimits | None = None,
     node: TinyNode | None = None,
@@ -258,7 +267,8 @@ async def serving(
     rates: ConnectionRates | None = None,
 ) -> AsyncIterator[Served]:
     node = node or TinyNode(controller="this one")
-    dispatcher = Dispatcher(node, routed(specs_with(handlers), forwarder))
+    apis = specs_with(handlers, node)
+    dispatcher = Dispatcher(routed(apis, node.cache, node.place.is_active, forwarder))
     server = Server(limits, rates)
     if Transports.tls is not None:
         listeners = [msgspec.structs.replace(each, tls=each.tls or Transports.tls) for each in listeners]

@@ -17,7 +17,7 @@ import trio
 import trio.testing
 from msgspec import Struct
 
-from minicontroller.controller.apis import APIS
+from minicontroller.controller.apis import apis_of
 from minicontroller.controller.handlers.unauthorized_requests import RefusedRequests
 from minicontroller.network.serving.dispatcher import Dispatcher
 from minicontroller.network.serving.routes import routed
@@ -47,6 +47,7 @@ from minicontroller.security.scram_credentials import ScramCredential, derived_c
 from minicontroller.security.scram_server import scram_mechanism
 from tests.handlers.ruling import ruling
 from tests.protocol.instances import samples
+from tests.support.specs import APIS
 
 START = struct.Struct(">BBH")
 VERSION_BITS = 5
@@ -174,9 +175,10 @@ def serve(data: bytes) -> None:
 
 async def _answers(frames: list[tuple[int, bytes]]) -> None:
     async with ruling() as cluster:
-        routes, observers = routed(APIS.values()), [RefusedRequests(cluster.node)]
-        open_to_all = Dispatcher(cluster.node, routes, observers)
-        guarded = Dispatcher(cluster.node, routes, observers, authorization=rights())
+        node, observers = cluster.node, [RefusedRequests(cluster.node.port)]
+        routes = routed(apis_of(node), node.cache, node.place.is_active)
+        open_to_all = Dispatcher(routes, observers)
+        guarded = Dispatcher(routes, observers, authorization=rights())
         callers: dict[int, Caller] = {}
         with trio.fail_after(LONGEST_WAIT_SECONDS):
             for number, frame in frames:

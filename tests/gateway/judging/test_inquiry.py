@@ -9,7 +9,6 @@ import trio
 
 from minicontroller.admin.error_answers import error_answer, error_codes
 from minicontroller.audit.event import Decision
-from minicontroller.controller.apis import APIS
 from minicontroller.gateway.judging.dissection import FORMS
 from minicontroller.protocol.api_keys import ApiKey
 from minicontroller.protocol.error_codes import ErrorCode
@@ -24,6 +23,7 @@ from minicontroller.protocol.messages import (
 from minicontroller.protocol.registry import KAFKA
 from tests.gateway.judging.lagging import BROKERS, LaggingCluster
 from tests.gateway.judging.test_races import Gateway
+from tests.support.specs import APIS
 
 REFUSED = ErrorCode.TOPIC_AUTHORIZATION_FAILED, ErrorCode.CLUSTER_AUTHORIZATION_FAILED
 

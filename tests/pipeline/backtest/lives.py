@@ -13,7 +13,7 @@ import trio
 from minicontroller.admin.policy.loading import load_policy, load_rules
 from minicontroller.audit.event import AuditEvent
 from minicontroller.cluster.errors import Refusal
-from minicontroller.controller.handlers.node import Node
+from minicontroller.controller.node.node import Node
 from minicontroller.network.serving.context import RequestContext
 from minicontroller.protocol.api_keys import ApiKey
 from minicontroller.protocol.dry_runs import TAG
@@ -79,7 +79,7 @@ class Life:
         for broker_id in broker_ids:
             await self._cluster.start(broker_id)
             node = self._cluster.members[broker_id].node
-            node.policy = await load_policy(node.config)
+            node.port.policy = await load_policy(node.config)
             load_rules(node.config, node.policy)
         await self._cluster.until_quiet()
 

@@ -1,0 +1,136 @@
+"""The parts of one node, made and connected: here they meet, and no handler sees more than it takes
+(`controller/apis.py`).
+
+Rule: a node decides nothing; each decision is made in one of the parts.
+"""
+
+from collections.abc import Sequence
+from random import Random
+
+from ...admin.policy.rule_files import RuleFiles
+from ...admin.policy.runner import PolicyRunner
+from ...admin.recording.decisions import NodeDecisions, RecentDecisions
+from ...admin.recording.log import AuditLog
+from ...cluster.image import Image
+from ...process.observe.metrics import NodeMetrics
+from ...process.settings.node_config import NodeConfig
+from ...security.authorizer import Authorization
+from ...security.caller import TlsOfListener
+from ...security.delegation_tokens import token_key
+from ...store.base import Store
+from ...store.sessions import Absence
+from ..active.active_controller import ActiveController, LocalController
+from ..broker.auto_creation import AutoCreation
+from ..broker.delegation_tokens import DelegationTokens
+from ..broker.dynamic_configs import DynamicConfigs
+from ..broker.image_reader import ImageReader
+from ..broker.log_dirs import LogDirs
+from ..broker.node_quotas import NodeQuotas
+from ..broker.node_security import NodeSecurity
+from ..broker.producer_ids import ProducerIds
+from ..broker.registration import BrokerEpoch
+from ..broker.topic_overrides import TopicOverrides
+from ..broker.view import BrokerView
+from ..handlers.control import ElectedController
+from ..handlers.controller_port import ControllerPort
+from ..handlers.own_changes import OwnConfigs
+
+
+class Node:
+    """One node of the cluster: a broker that can be elected as the active controller."""
+
+    def __init__(
+        self,
+        config: NodeConfig,
+        cluster_id: str,
+        store: Store,
+        *,
+        tls: Sequence[TlsOfListener] = (),
+        local_nodes: "dict[int, Node] | None" = None,
+        recent_decisions: RecentDecisions | None = None,
+        policy: PolicyRunner | None = None,
+        rule_files: RuleFiles | None = None,
+        audit: AuditLog | None = None,
+        random: Random | None = None,
+    ) -> None:
+        """`store` is the node's connection to the store, with a session of its own. `local_nodes`
+        are the running nodes of this process by broker id, and `tls` is the TLS of those of the
+        node's listeners that have it.
+        """
+        self.config = config
+        self.broker_id = config.integer("broker.id")
+        self.cluster_id = cluster_id
+        self.store = store
+        self.local_nodes = {} if local_nodes is None else local_nodes
+        self.rule_files = rule_files
+        self.random = Random() if random is None else random  # noqa: S311 - it places replicas
+        self.authorization: Authorization | None = None
+        self.metrics = NodeMetrics()
+        self.metrics.audit = audit
+        self.store_absence = Absence(store)
+        self.place = LocalController()
+        self.epoch = BrokerEpoch(store)
+
+        configs = self.dynamic_configs = DynamicConfigs(config, self.broker_id)
+        self.view = BrokerView(self.broker_id, cluster_id, configs)
+        self.cache = self.view.cache
+        self.security = NodeSecurity(allow_everyone=config.boolean("allow.everyone.if.no.acl.found"))
+        self.quotas = NodeQuotas(configs)
+        self.delegation_tokens = DelegationTokens(token_key(config))
+        for publisher in (configs, self.quotas, self.security, self.delegation_tokens):
+            self.cache.on_change(publisher.publish)
+        self.reader = ImageReader(self.cache, self.broker_id)
+        self.log_dirs = LogDirs(config)
+        self.producer_ids = ProducerIds()
+        self.topic_overrides = TopicOverrides(store, self._controllers_image)
+        self.own_configs = OwnConfigs(self.topic_overrides, tls)
+        self.elected = ElectedController(self.cache, self.reader, store, self.epoch)
+
+        self.recent_decisions = RecentDecisions() if recent_decisions is None else recent_decisions
+        self.decisions = NodeDecisions(
+            self.recent_decisions,
+            broker_id=self.broker_id,
+            epoch=lambda: self.cache.image.controller_epoch,
+            counts=self.metrics.decisions,
+            would_be_refused=self.metrics.would_be_refused,
+        )
+        self.auto_creation = AutoCreation(config, self.decisions.refused)
+        self.port = ControllerPort(
+            self.place, store, self.cache, configs, self.decisions, self.quotas.writes, policy, audit
+        )
+
+    # ------------------------------------------------------------------ the active controller
+
+    @property
+    def controller(self) -> ActiveController | None:
+        """The active controller, if it runs on this node and has loaded its state."""
+        return self.place.active
+
+    @property
+    def policy(self) -> PolicyRunner | None:
+        return self.port.policy
+
+    @property
+    def audit(self) -> AuditLog | None:
+        return self.port.audit
+
+    def _controllers_image(self) -> Image | None:
+        """Return the image of the active controller that this node follows, if it runs in this
+        process.
+        """
+        controllers = (node.controller for node in (self, *self.local_nodes.values()))
+        epoch = self.cache.image.controller_epoch
+        return next((each.image for each in controllers if each is not None and each.epoch == epoch), None)
+
+    # ------------------------------------------------------------------ the registration
+
+    @property
+    def broker_epoch(self) -> int:
+        return self.epoch.current
+
+    def registered(self, broker_epoch: int) -> None:
+        """Note the broker epoch of a registration in the present session."""
+        self.epoch.registered(broker_epoch)
+        for node in self.local_nodes.values():
+            if node.controller is not None:  # it may have seen the registration before this node did
+                node.controller.local_node_registered()
