@@ -6,7 +6,7 @@ without an error says that the reassignment has begun; `controller/active/reassi
 it on. The request's timeout means nothing, as in Kafka.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from ...admin import questions
 from ...admin.alter_partition_reassignments import ALTER_CLUSTER, SPEC
@@ -32,7 +32,7 @@ from ..active.stored_topics import refuse_damaged
 from .changes import carry_out
 from .controller_port import ControllerPort
 from .entity_changes import refuse_request
-from .parts import PartsOfElements
+from .parts import PartsOfTopics
 from .planning import default_configs, judge_change
 
 NO_PARTITION = Partition(replicas=())
@@ -40,7 +40,7 @@ NO_PARTITION = Partition(replicas=())
 LARGEST_PLAIN_SET = 4
 """The size up to which Scala calls a set `Set`; larger ones it calls `HashSet`."""
 
-Wanted = dict[int, Sequence[int] | None]
+Wanted = Mapping[int, Sequence[int] | None]
 """The wanted replicas by partition; None cancels a reassignment."""
 
 
@@ -50,9 +50,7 @@ async def handle(
     planner = ReassignmentPlanner(port, context, request)
     if not context.may(ALTER_CLUSTER):
         return await _unauthorized(port, context, request, planner)
-    outcomes = await carry_out(
-        port, context, request, planner.parts, planner.unbegun, timeout_ms=port.request_timeout_ms
-    )
+    outcomes = await carry_out(port, context, request, planner.parts, timeout_ms=port.request_timeout_ms)
     return AlterPartitionReassignmentsResponse(responses=_rows(request, outcomes))
 
 
@@ -70,7 +68,7 @@ async def _unauthorized(
         return AlterPartitionReassignmentsResponse(
             error_code=recorded.code,
             error_message=recorded.message,
-            responses=_rows(request, planner.unbegun(recorded)),
+            responses=_rows(request, planner.parts.all_outcomes(recorded)),
         )
 
 
@@ -108,23 +106,19 @@ class ReassignmentPlanner:
     ) -> None:
         self._port = port
         self._context = context
-        self.wanted: dict[str, Wanted] = {
-            each.resource: dict(each.reassignments) for each in reassigned_topics(request) if each.reassignments
-        }
-        self.parts = PartsOfElements(list(self.wanted), self._plan_topic)
+        self.parts = PartsOfTopics(
+            [each for each in reassigned_topics(request) if each.reassignments], self._plan_topic
+        )
 
-    def unbegun(self, refusal: Refusal) -> Sequence[Outcome]:
-        refused = (_refused(name, self.wanted[name], refusal) for name in self.parts.unbegun)
-        return [*self.parts.outcomes, *refused]
-
-    async def _plan_topic(self, draft: Draft, name: str) -> list[Outcome]:
+    async def _plan_topic(self, draft: Draft, change: Change) -> list[Outcome]:
         """Plan a change for the valid partitions of a topic, and one for each error of the
         others.
         """
+        name = change.resource
         topic = draft.image.topic(name)
         begun: dict[int, Partition] = {}
         refused: dict[tuple[ErrorCode, str | None], tuple[Refusal, dict[int, Sequence[int] | None]]] = {}
-        for index, replicas in self.wanted[name].items():
+        for index, replicas in (change.reassignments or {}).items():
             await draft.time_slice.pause()
             try:
                 begun[index] = _begun(draft.image, topic, index, replicas)
@@ -133,12 +127,12 @@ class ReassignmentPlanner:
                 rows[index] = replicas
         outcomes = [_refused(name, rows, refusal) for refusal, rows in refused.values()]
         if topic is not None and begun:
-            outcomes.insert(0, await self._staged(draft, topic, begun))
+            outcomes.insert(0, await self._staged(draft, topic, begun, change.reassignments or {}))
         return outcomes
 
-    async def _staged(self, draft: Draft, topic: Topic, begun: dict[int, Partition]) -> Outcome:
+    async def _staged(self, draft: Draft, topic: Topic, begun: dict[int, Partition], wanted: Wanted) -> Outcome:
         port, context = self._port, self._context
-        rows = {index: self.wanted[topic.name][index] for index in begun}
+        rows = {index: wanted[index] for index in begun}
         outcome = Outcome(Change(topic.name, reassignments=rows))
 
         def question() -> AlterTopicRequest:

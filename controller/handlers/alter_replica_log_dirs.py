@@ -5,7 +5,7 @@ The node checks what only it knows, its directories, and has the controller deci
 under the caller's name, so that moves are judged and recorded like all changes.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from ...admin.alter_replica_log_dirs import (
     ALTER_CLUSTER,
@@ -33,7 +33,7 @@ from ..active.jobs import Draft
 from ..broker.log_dirs import LogDirs
 from .changes import carry_out
 from .controller_port import ControllerPort
-from .parts import Parts, each
+from .parts import Parts, one_by_one
 from .planning import judge_admin, judges_api
 
 LONGEST_NAME = 215
@@ -111,7 +111,7 @@ async def handle(
     """Decide at the active controller what the receiving node may do."""
     planner = MovesPlanner(port, context, request)
     outcomes = await carry_out(
-        port, context, request, Parts(planner.plan, len(planner.requested)), planner.unbegun, timeout_ms=0
+        port, context, request, Parts(planner.requested, one_by_one(planner.requested, planner.plan)), timeout_ms=0
     )
     codes = {outcome.change.resource: outcome.code for outcome in outcomes}
     return _response({(name, index): codes[name] for name, index in wanted_directories(request)}, 0)
@@ -125,17 +125,9 @@ class MovesPlanner:
         self._context = context
         self.requested = list(moved_replicas(request))
 
-    async def plan(self, draft: Draft, first: int) -> Sequence[Outcome]:
-        return await each(draft, self.requested[first:], self._plan_topic)
-
-    def unbegun(self, refusal: Refusal) -> Sequence[Outcome]:
-        return [self._change(wanted, refusal) for wanted in self.requested]
-
-    def _change(self, wanted: Change, refusal: Refusal | None = None) -> Outcome:
-        return Outcome(wanted, is_done=refusal is None, refusal=refusal)
-
-    async def _plan_topic(self, draft: Draft, wanted: Change) -> Outcome:
-        outcome = self._change(wanted, self._refusal(draft.image, wanted.resource))
+    async def plan(self, draft: Draft, wanted: Change) -> Outcome:
+        refusal = self._refusal(draft.image, wanted.resource)
+        outcome = Outcome(wanted, is_done=refusal is None, refusal=refusal)
         try:
             if outcome.refusal is None and judges_api(self._port, self._context):
                 await judge_admin(self._port, self._context, draft, outcome)

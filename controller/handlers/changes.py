@@ -40,15 +40,12 @@ async def carry_out(
     context: RequestContext,
     request: Any,
     parts: Parts,
-    unbegun: Callable[[Refusal], Sequence[Outcome]],
     *,
     timeout_ms: int,
     validate_only: bool = False,
 ) -> Sequence[Outcome]:
     """Plan and commit the changes of a request, and wait for `timeout_ms` at most until they are
-    complete.
-
-    `unbegun` returns all of them refused. Raises REQUEST_TIMED_OUT if the time is over before the
+    complete. Raises REQUEST_TIMED_OUT if the time is over before the
     outcome of any change is known, and NOT_CONTROLLER if another controller was elected.
     """
     controller = port.controller.serving()
@@ -80,7 +77,7 @@ async def carry_out(
         if not outcomes:
             raise refusal
         completed.update(_complete_by_now(port, controller, outcomes))
-        outcomes += unbegun(refusal)[len(outcomes) :]
+        outcomes = parts.all_outcomes(refusal)
     await _wait_recorded(controller, audited, deadline)
     late = [outcome for index, outcome in enumerate(outcomes) if outcome.is_carried_out and index not in completed]
     for outcome in late:
@@ -295,7 +292,7 @@ async def record_refused(
     controller = port.controller.serving()
     if controller.recorder is not None:
         audited = controller.recorder.request(context, validate_only=validate_only)
-        parts = Parts(partial(_as_refused, outcomes), len(outcomes))
+        parts = Parts([outcome.change for outcome in outcomes], partial(_as_refused, outcomes))
         under_way = _PartsUnderWay(controller.writer, parts, [audited], lambda _refusal: outcomes)
         await under_way.carry_out(in_any_case=True)
         await controller.recorder.wait_durable(audited)

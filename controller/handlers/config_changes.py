@@ -30,6 +30,7 @@ from ...policies.requests import RequestBuilder
 from ...process.time_slices import TimeSlice, in_time_slices
 from ...protocol.config_resources import ResourceType
 from ...protocol.error_codes import ErrorCode
+from ...protocol.header import DecidedElement
 from ...store.base import Create, Operation, SetData
 from ..active.entity_writing import refuse_unreadable
 from ..active.jobs import Draft
@@ -37,7 +38,7 @@ from ..broker.topic_overrides import TopicOverrides
 from . import decided_elements
 from .changes import carry_out
 from .controller_port import ControllerPort
-from .parts import Parts, each
+from .parts import Parts, one_by_one
 from .planning import default_configs, denied_in_advance, judge
 
 Configs = Mapping[str, str]
@@ -155,6 +156,7 @@ class AlterationPlanner:
         """Record the decisions of the node that forwarded the request, then carry out the
         alterations. Returns the changes in this order.
         """
+        elements: Sequence[DecidedElement | Alteration] = [*self._context.origin.decided, *self._alterations]
         topics = [each.resource_name for each in self._alterations if each.resource_type == ResourceType.TOPIC]
         self._denied = await denied_in_advance(self._context, ALTER_CONFIGS_OF_TOPIC, topics)
         try:
@@ -162,8 +164,7 @@ class AlterationPlanner:
                 self._port,
                 self._context,
                 self._request,
-                Parts(self.plan, len(self._context.origin.decided) + len(self._alterations)),
-                self.unbegun,
+                Parts(list(map(self._change, elements)), one_by_one(elements, self._plan_one)),
                 timeout_ms=self._port.request_timeout_ms,
                 validate_only=self._validate_only,
             )
@@ -173,22 +174,15 @@ class AlterationPlanner:
             # A response with error codes could not tell the forwarding node that nothing is
             # recorded.
             self._port.decisions.refused(self._context, self._request, refusal)
-            return [Outcome(Change(""), refusal=refusal)] * (len(self._context.origin.decided) + len(self._alterations))
+            return [Outcome(Change(""), refusal=refusal)] * len(elements)
 
-    async def plan(self, draft: Draft, first: int) -> Sequence[Outcome]:
-        elements: list[Alteration | Outcome] = [
-            *decided_elements.decode(self._context, validate_only=self._validate_only),
-            *self._alterations,
-        ]
-        return await each(draft, elements[first:], self._plan_one)
+    def _change(self, element: DecidedElement | Alteration) -> Change:
+        return element.requested if isinstance(element, Alteration) else decided_elements.change_of(element)
 
-    def unbegun(self, refusal: Refusal) -> Sequence[Outcome]:
-        decided = decided_elements.decode(self._context, validate_only=self._validate_only)
-        return decided + [alteration.changed(refusal=refusal) for alteration in self._alterations]
-
-    async def _plan_one(self, draft: Draft, alteration: Alteration | Outcome) -> Outcome:
-        if isinstance(alteration, Outcome):
-            return await self._judge_loggers(draft, alteration)
+    async def _plan_one(self, draft: Draft, alteration: DecidedElement | Alteration) -> Outcome:
+        if isinstance(alteration, DecidedElement):
+            decided = decided_elements.decode(alteration, validate_only=self._validate_only)
+            return await self._judge_loggers(draft, decided)
         is_topic = alteration.resource_type == ResourceType.TOPIC
         if is_topic and alteration.resource_name in self._denied:
             return alteration.changed(refusal=self._denial, is_denied=True)

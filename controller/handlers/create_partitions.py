@@ -38,7 +38,7 @@ from ..active.stored_topics import refuse_damaged
 from .change_quotas import quota_of
 from .changes import carry_out
 from .controller_port import ControllerPort
-from .parts import Parts, each
+from .parts import Parts, one_by_one
 from .planning import check_storable, default_configs, denied_in_advance, judge, partition_znodes
 
 DENIED = (ErrorCode.TOPIC_AUTHORIZATION_FAILED, "The topic authorization is failed.")
@@ -57,8 +57,7 @@ async def handle(
         port,
         context,
         request,
-        Parts(planner.plan, planner.count),
-        planner.unbegun,
+        Parts(planner.changes, planner.plan),
         timeout_ms=request.timeout_ms,
         validate_only=request.validate_only,
     )
@@ -92,7 +91,7 @@ class PartitionsPlanner:
         occurrences = Counter(topic.name for topic in request.topics)
         self._once = [topic for topic in request.topics if occurrences[topic.name] == 1]
         self._repeated = [name for name, times in occurrences.items() if times > 1]
-
+        self._plan_once = one_by_one(self._once, self._plan_topic)
         self._denied: frozenset[str] = NO_NAMES
         """The topics of a long request that the client might not alter when it arrived."""
         self._denial = Refusal(*DENIED)
@@ -102,22 +101,18 @@ class PartitionsPlanner:
         self._denied = await denied_in_advance(self._context, ALTER_TOPIC, [topic.name for topic in self._once])
 
     @property
-    def count(self) -> int:
-        return len(self._once) + len(self._repeated)
+    def changes(self) -> list[Change]:
+        return [Change(name) for name in (*(topic.name for topic in self._once), *self._repeated)]
 
     async def plan(self, draft: Draft, first: int) -> Sequence[Outcome]:
         """Plan the elements from index `first` on: topics that the request names once, then those
         that it names twice, because Kafka orders the rows so.
         """
-        outcomes = await each(draft, self._once[first:], self._plan_topic)
+        outcomes = await self._plan_once(draft, first) if first < len(self._once) else []
         if first + len(outcomes) < len(self._once):
             return outcomes
         refusal = Refusal(ErrorCode.INVALID_REQUEST, "Duplicate topic in request.")
-        return outcomes + [Outcome(Change(name), refusal=refusal) for name in self._repeated]
-
-    def unbegun(self, refusal: Refusal) -> Sequence[Outcome]:
-        names = [*(topic.name for topic in self._once), *self._repeated]
-        return [Outcome(Change(name), refusal=refusal) for name in names]
+        return [*outcomes, *(Outcome(Change(name), refusal=refusal) for name in self._repeated)]
 
     async def _plan_topic(self, draft: Draft, wanted: CreatePartitionsTopic) -> Outcome:
         if wanted.name in self._denied:

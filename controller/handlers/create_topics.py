@@ -59,7 +59,7 @@ from ..active.jobs import Draft, StagedElement
 from .change_quotas import quota_of
 from .changes import carry_out
 from .controller_port import ControllerPort
-from .parts import Parts, each
+from .parts import Parts, one_by_one
 from .planning import check_storable, default_configs, denied_in_advance, judge, partition_znodes
 
 CONFIGS_SINCE = 5
@@ -82,8 +82,7 @@ async def handle(
         port,
         context,
         request,
-        Parts(planner.plan, len(request.topics)),
-        planner.unbegun,
+        Parts([Change(topic.name) for topic in request.topics], one_by_one(request.topics, planner.plan)),
         timeout_ms=request.timeout_ms,
         validate_only=request.validate_only,
     )
@@ -126,13 +125,7 @@ class CreationPlanner:
             if not context.may(CREATE_TOPICS, logs_denial=False):
                 self._denied = await denied_in_advance(context, CREATE_TOPIC, names)
 
-    async def plan(self, draft: Draft, first: int) -> Sequence[Outcome]:
-        return await each(draft, self._request.topics[first:], self._plan_topic)
-
-    def unbegun(self, refusal: Refusal) -> Sequence[Outcome]:
-        return [Outcome(Change(wanted.name), refusal=refusal) for wanted in self._request.topics]
-
-    async def _plan_topic(self, draft: Draft, wanted: CreatableTopic) -> Outcome:
+    async def plan(self, draft: Draft, wanted: CreatableTopic) -> Outcome:
         if wanted.name in self._denied:
             return Outcome(Change(wanted.name), refusal=self._denial, is_denied=True)
         try:

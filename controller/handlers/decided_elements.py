@@ -9,7 +9,6 @@ else.
 from ...admin.changes import ENTITY_KINDS, Change, Outcome, kind_of
 from ...admin.requested_changes import UNKNOWN_OPERATION, resource_type_of
 from ...cluster.errors import Refusal
-from ...network.serving.context import RequestContext
 from ...protocol.error_codes import ErrorCode
 from ...protocol.header import DecidedConfig, DecidedElement
 
@@ -46,22 +45,24 @@ def _kind_of(number: int) -> str:
     return ENTITY_KINDS[-1 - number] if -len(ENTITY_KINDS) <= number < 0 else kind_of(number)
 
 
-def decode(context: RequestContext, *, validate_only: bool) -> list[Outcome]:
-    """Decode another node's decisions, for the controller to record."""
-    return [
-        Outcome(
-            Change(
-                element.resource_name,
-                _kind_of(element.resource_type),
-                {config.name: config.value for config in element.configs},
-                {config.name: config.kind or UNKNOWN_OPERATION for config in element.configs},
-            ),
-            refusal=Refusal(ErrorCode(element.error_code), element.error_message) if element.error_code else None,
-            levels=(
-                {config.name: config.before for config in element.configs if config.before},
-                {config.name: config.after for config in element.configs if config.after},
-            ),
-            is_done=not element.error_code and not validate_only,
-        )
-        for element in context.origin.decided
-    ]
+def change_of(element: DecidedElement) -> Change:
+    """Decode what was requested of another node."""
+    return Change(
+        element.resource_name,
+        _kind_of(element.resource_type),
+        {config.name: config.value for config in element.configs},
+        {config.name: config.kind or UNKNOWN_OPERATION for config in element.configs},
+    )
+
+
+def decode(element: DecidedElement, *, validate_only: bool) -> Outcome:
+    """Decode another node's decision, for the controller to record."""
+    return Outcome(
+        change_of(element),
+        refusal=Refusal(ErrorCode(element.error_code), element.error_message) if element.error_code else None,
+        levels=(
+            {config.name: config.before for config in element.configs if config.before},
+            {config.name: config.after for config in element.configs if config.after},
+        ),
+        is_done=not element.error_code and not validate_only,
+    )

@@ -7,7 +7,7 @@ decide, under the caller's name. The order of the checks is Kafka's
 (ReplicaManager.deleteRecordsOnLocalLog).
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 
 import msgspec
 
@@ -35,7 +35,7 @@ from ...protocol.messages.delete_records import (
 from ..active.jobs import Draft
 from .changes import carry_out
 from .controller_port import ControllerPort
-from .parts import PartsOfElements
+from .parts import PartsOfTopics
 from .planning import answered_code, default_configs, denied_in_advance, judge_change
 
 HIGH_WATERMARK = -1
@@ -103,7 +103,6 @@ async def handle(port: ControllerPort, context: RequestContext, request: DeleteR
         context,
         request,
         planner.parts,
-        planner.unbegun,
         timeout_ms=request.timeout_ms,
         validate_only=planner.validate_only,
     )
@@ -125,9 +124,8 @@ class RecordsPlanner:
         self._port = port
         self._context = context
         self.validate_only = is_dry_run(request)
-        wanted = {each.resource: each.delete_records_offsets or {} for each in topics_with_deleted_records(request)}
-        self._wanted = [each for each in wanted.items() if each[1]]
-        self.parts = PartsOfElements(self._wanted, self._plan_topic)
+        self._wanted = [each for each in topics_with_deleted_records(request) if each.delete_records_offsets]
+        self.parts = PartsOfTopics(self._wanted, self._plan_topic)
         self._denied: frozenset[str] = NO_NAMES
         """The topics of a long request that the client might not delete records of when it
         arrived.
@@ -136,19 +134,12 @@ class RecordsPlanner:
 
     async def ask_permissions(self) -> None:
         """Find what is denied of a long request before it waits for the writer."""
-        self._denied = await denied_in_advance(self._context, DELETE_TOPIC, [name for name, _ in self._wanted])
+        self._denied = await denied_in_advance(self._context, DELETE_TOPIC, [each.resource for each in self._wanted])
 
-    def unbegun(self, refusal: Refusal) -> Sequence[Outcome]:
-        refused = (
-            Outcome(Change(name, delete_records_offsets=offsets), refusal=refusal)
-            for name, offsets in self.parts.unbegun
-        )
-        return [*self.parts.outcomes, *refused]
-
-    async def _plan_topic(self, draft: Draft, topic: tuple[str, Mapping[int, int]]) -> list[Outcome]:
-        name, offsets = topic
+    async def _plan_topic(self, draft: Draft, change: Change) -> list[Outcome]:
+        name, offsets = change.resource, change.delete_records_offsets or {}
         if name in self._denied:
-            outcome = Outcome(Change(name, delete_records_offsets=offsets), refusal=self._denial, is_denied=True)
+            outcome = Outcome(change, refusal=self._denial, is_denied=True)
             return [outcome]
         refused: dict[ErrorCode, dict[int, int]] = {}
         valid: dict[int, int] = {}

@@ -34,7 +34,7 @@ from ..active.jobs import Draft, StagedElement
 from .change_quotas import quota_of
 from .changes import carry_out
 from .controller_port import ControllerPort
-from .parts import Parts, each
+from .parts import Parts, one_by_one
 from .planning import answered_code, denied_in_advance, judge
 
 
@@ -61,13 +61,11 @@ async def handle(
     quota = quota_of(quotas, context, strict_since=5)
     planner = DeletionPlanner(port, context, once, quota, validate_only=is_dry_run(request))
     await planner.ask_permissions()
-    parts = Parts(planner.plan, len(once))
     deletions = await carry_out(
         port,
         context,
         request,
-        parts,
-        planner.unbegun,
+        Parts([Change(topic.name or "") for topic in once], planner.plan),
         timeout_ms=request.timeout_ms,
         validate_only=planner.validate_only,
     )
@@ -119,6 +117,7 @@ class DeletionPlanner:
         """The deletions of the earlier parts, by name and by id."""
         self._part: dict[str | bytes, Outcome] = {}
         self._first = 0
+        self._plan_each = one_by_one(wanted, self._plan_one)
 
     async def ask_permissions(self) -> None:
         """Find what is denied of a long request before it waits for the writer."""
@@ -130,7 +129,7 @@ class DeletionPlanner:
         if first > self._first:  # otherwise the same part is planned again
             self._carried_out |= self._part
         self._first, self._part = first, {}
-        return await each(draft, self._wanted[first:], self._plan_one)
+        return await self._plan_each(draft, first)
 
     async def _plan_one(self, draft: Draft, wanted: RequestedDeletion) -> Outcome:
         if wanted.name in self._denied:
@@ -153,9 +152,6 @@ class DeletionPlanner:
             outcome = await self._plan_topic(draft, topic)
             self._part |= {topic.name: outcome, topic.topic_id: outcome}
         return self._part[topic.name]
-
-    def unbegun(self, refusal: Refusal) -> Sequence[Outcome]:
-        return [Outcome(Change(wanted.name or ""), refusal=refusal) for wanted in self._wanted]
 
     def _check_request(self) -> None:
         """Raise Refusal if the request as a whole cannot be carried out."""

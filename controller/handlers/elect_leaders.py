@@ -30,7 +30,7 @@ from ..active.partition_states import stage_states
 from .changes import carry_out
 from .controller_port import ControllerPort
 from .entity_changes import refuse_request
-from .parts import Parts, each
+from .parts import Parts, one_by_one
 from .planning import judge_admin, judges_api
 
 UNAVAILABLE = {
@@ -52,8 +52,7 @@ async def handle(port: ControllerPort, context: RequestContext, request: ElectLe
         port,
         context,
         request,
-        Parts(planner.plan, len(planner.requested), overlap=True),
-        planner.unbegun,
+        planner.parts(),
         timeout_ms=request.timeout_ms,
     )
     return ElectLeadersResponse(replica_election_results=[planner.result(outcome) for outcome in outcomes])
@@ -120,11 +119,9 @@ class ElectionPlanner:
         topics = request.topic_partitions
         self.requested = await self._unfinished() if topics is None else _named(topics)
 
-    async def plan(self, draft: Draft, first: int) -> Sequence[Outcome]:
-        return await each(draft, list(self.requested)[first:], self._plan_topic)
-
-    def unbegun(self, refusal: Refusal) -> Sequence[Outcome]:
-        return [Outcome(self._change(name), refusal=refusal) for name in self.requested]
+    def parts(self) -> Parts:
+        topics = list(self.requested)
+        return Parts(list(map(self._change, topics)), one_by_one(topics, self._plan_topic), overlap=True)
 
     def _change(self, topic: str) -> Change:
         return Change(topic, election_type=self._election_type)

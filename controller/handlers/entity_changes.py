@@ -59,8 +59,7 @@ async def change_entities(
         port,
         context,
         request,
-        Parts(planner.plan, len(edits)),
-        planner.unbegun,
+        Parts([edit.change for edit in planner.edits], planner.plan),
         timeout_ms=port.request_timeout_ms,
         validate_only=validate_only,
     )
@@ -92,11 +91,8 @@ class _Planner:
             first.setdefault(edit.path, len(first))
         self.order = sorted(range(len(edits)), key=lambda index: first[edits[index].path])
         """The indexes of the edits in the order in which they are planned."""
-        self._edits = [edits[index] for index in self.order]
+        self.edits = [edits[index] for index in self.order]
         self._validate_only = validate_only
-
-    def unbegun(self, refusal: Refusal) -> list[Outcome]:
-        return [Outcome(edit.change, refusal=refusal) for edit in self._edits]
 
     async def plan(self, draft: Draft, begin: int) -> list[Outcome]:
         outcomes: list[Outcome] = []
@@ -113,9 +109,9 @@ class _Planner:
 
     def _groups(self, begin: int) -> Iterator[list[EntityEdit]]:
         """Yield the edits from this index on, those of one entity together."""
-        while begin < len(self._edits):
-            path = self._edits[begin].path
-            group = list(takewhile(lambda edit: edit.path == path, self._edits[begin:]))  # noqa: B023 - used at once
+        while begin < len(self.edits):
+            path = self.edits[begin].path
+            group = list(takewhile(lambda edit: edit.path == path, self.edits[begin:]))  # noqa: B023 - used at once
             yield group
             begin += len(group)
 

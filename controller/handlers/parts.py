@@ -7,10 +7,12 @@ unless the request fills more than one commit.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Generic, TypeVar
+from itertools import islice
+from typing import TypeVar
 
-from ...admin.changes import Outcome
+from ...admin.changes import Change, Outcome
 from ...cluster.delta import Delta
+from ...cluster.errors import Refusal
 from ..active.jobs import Draft
 
 W = TypeVar("W")
@@ -19,41 +21,56 @@ PlanFrom = Callable[[Draft, int], Awaitable[Sequence[Outcome]]]
 """Plans the elements of a request from an index on, until `Draft.is_over`."""
 
 
-async def each(
-    draft: Draft, elements: Sequence[W], plan_one: Callable[[Draft, W], Awaitable[Outcome]]
-) -> list[Outcome]:
-    """Plan elements one after the other until `draft.is_over`, at least one of them."""
-    outcomes: list[Outcome] = []
-    for element in elements:
-        if outcomes and draft.is_over:
-            break
-        await draft.time_slice.pause()
-        outcomes.append(await plan_one(draft, element))
-    return outcomes
+def one_by_one(elements: Sequence[W], plan_one: Callable[[Draft, W], Awaitable[Outcome]]) -> PlanFrom:
+    """Return the plan of a request of which each element is planned by itself. It ends when
+    `draft.is_over`, but plans at least one element.
+    """
+
+    async def plan(draft: Draft, first: int) -> list[Outcome]:
+        outcomes: list[Outcome] = []
+        for element in islice(elements, first, None):
+            if outcomes and draft.is_over:
+                break
+            await draft.time_slice.pause()
+            outcomes.append(await plan_one(draft, element))
+        return outcomes
+
+    return plan
 
 
 class Parts:
-    """A request that is carried out in parts: its changes so far, and the plan of the next part."""
+    """A request that is carried out in parts: the outcomes so far, and the plan of what is left."""
 
-    def __init__(self, plan: PlanFrom, count: int, *, overlap: bool = False) -> None:
-        self.outcomes: list[Outcome] = []
-        """The changes of the parts that were carried out."""
-        self.overlap = overlap
-        """Whether a part is planned while the commit of the one before it is under way. The plan
-        must not depend on what it returned for earlier parts.
+    def __init__(self, changes: Sequence[Change], plan: PlanFrom, *, overlap: bool = False) -> None:
+        """Prepare to carry out these changes, which `plan` plans in this order. With `overlap` a
+        part is planned while the commit of the one before it is under way; the plan must not
+        depend then on what it returned for earlier parts.
         """
-        self._lengths: list[int] = []
-        """The number of changes of each part, as it was last planned."""
-        self._carried_out = 0
-        """The number of parts that were carried out."""
+        self.outcomes: list[Outcome] = []
+        """The outcomes of the parts that were carried out."""
+        self.overlap = overlap
+        self.count = len(changes)
+        """The number of outcomes of the whole request, which a plan may correct."""
         self.elements_left = 0
         """The number of elements that the last plan left for later parts."""
+        self._changes = changes
         self._plan = plan
-        self.count = count
-        """The number of changes of the whole request, which a plan may correct."""
+        self._lengths: list[int] = []
+        """The number of outcomes of each part, as it was last planned."""
+        self._carried_out = 0
+        """The number of parts that were carried out."""
         self._suppositions: list[Delta] = []
         """The changes that the earlier parts of a dry run make to the image of its later parts."""
         self._newly_supposed: Sequence[Delta] = ()
+
+    @property
+    def unbegun(self) -> Sequence[Change]:
+        """The changes that no part has carried out."""
+        return self._changes[len(self.outcomes) :]
+
+    def all_outcomes(self, refusal: Refusal) -> list[Outcome]:
+        """Return the outcomes so far, and this refusal for every other change."""
+        return [*self.outcomes, *(Outcome(change, refusal=refusal) for change in self.unbegun)]
 
     @property
     def is_planned(self) -> bool:
@@ -80,31 +97,31 @@ class Parts:
         return len(self.outcomes) >= self.count
 
 
-class PartsOfElements(Parts, Generic[W]):
-    """A request of which each element has one change or several, as a topic has when some of its
-    partitions are refused: their number is known only when all elements are planned.
+class PartsOfTopics(Parts):
+    """A request of which each topic has one outcome or several, as it has when some of its
+    partitions are refused: their number is known only when all topics are planned.
     """
 
-    def __init__(self, elements: Sequence[W], plan_one: Callable[[Draft, W], Awaitable[Sequence[Outcome]]]) -> None:
-        super().__init__(self._plan_part, len(elements))
-        self._elements = elements
-        self._plan_one = plan_one
+    def __init__(
+        self, changes: Sequence[Change], plan_topic: Callable[[Draft, Change], Awaitable[Sequence[Outcome]]]
+    ) -> None:
+        super().__init__(changes, self._plan_part)
+        self._plan_topic = plan_topic
         self._begins = {0: 0}
-        """The index of the element with which a part begins, by the number of changes before it."""
+        """The index of the topic with which a part begins, by the number of outcomes before it."""
 
     @property
-    def unbegun(self) -> Sequence[W]:
-        """The elements that no part has carried out."""
-        return self._elements[self._begins[len(self.outcomes)] :]
+    def unbegun(self) -> Sequence[Change]:
+        return self._changes[self._begins[len(self.outcomes)] :]
 
     async def _plan_part(self, draft: Draft, first: int) -> Sequence[Outcome]:
         outcomes: list[Outcome] = []
         index = self._begins[first]
-        while index < len(self._elements) and not (outcomes and draft.is_over):
+        while index < len(self._changes) and not (outcomes and draft.is_over):
             await draft.time_slice.pause()
-            outcomes += await self._plan_one(draft, self._elements[index])
+            outcomes += await self._plan_topic(draft, self._changes[index])
             index += 1
         planned = first + len(outcomes)
         self._begins[planned] = index
-        self.count = planned + len(self._elements) - index
+        self.count = planned + len(self._changes) - index
         return outcomes
