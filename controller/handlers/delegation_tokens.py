@@ -121,9 +121,8 @@ async def ask_if_allowed(
     ask_controller: Handler,
     refused: Callable[[ErrorCode], Any],
 ) -> Any:
-    """Answer a request at the node that received it. Whether the connection may ask is checked
-    there, as in Kafka; `refused` returns the response if it may not. If there is an audit log, the
-    controller refuses the request, and records it.
+    """Answer a request at the node that received it, which checks whether the connection may ask,
+    as Kafka does. If not, the controller refuses and records it, or else `refused` has the answer.
     """
     try:
         check_channel(context)

@@ -110,9 +110,8 @@ class Forwarder:
         """The number of forwarded requests by outcome."""
 
     async def ask(self, ctx: RequestContext, request: Any, handler: Handler, is_controller: Callable[[], bool]) -> Any:
-        """Return the controller's answer, which is that of `handler` while this node is the
-        controller. Raises Refusal (REQUEST_TIMED_OUT) if no controller took the request in time, or
-        if it is in doubt.
+        """Return the controller's answer: that of `handler` while this node is it. Raises Refusal
+        (REQUEST_TIMED_OUT) if no controller took the request in time, or if it is in doubt.
         """
         deadline = ctx.arrived + self._patience(request)
         while True:

@@ -59,8 +59,8 @@ def validation_writes() -> None:
     """CreateTopics that should only validate creates."""
     init = create_topics.CreationPlanner.__init__
 
-    def writing(planner: Any, node: Any, context: Any, request: Any) -> None:
-        init(planner, node, context, msgspec.structs.replace(request, validate_only=False))
+    def writing(planner: Any, port: Any, context: Any, request: Any, *others: Any) -> None:
+        init(planner, port, context, msgspec.structs.replace(request, validate_only=False), *others)
 
     planting.put_in(create_topics.CreationPlanner, "__init__", writing)
 

@@ -54,7 +54,7 @@ def planned_upon_what_is_committed() -> None:
 
     async def behind(planner: Any, draft: Any, alteration: Any) -> Any:
         pending = draft.image
-        draft.image = planner._node.controller.image
+        draft.image = planner._port.controller.serving().image
         change = await plan(planner, draft, alteration)
         draft.image = pending if change.element is None else change.element.delta.apply(pending)
         return change
