@@ -97,8 +97,7 @@ def _edit_of(
         check_enabled(tokens)
     except Refusal as refusal:
         return refusing(refusal, operations)
-    token = tokens.with_hmac(request.hmac)
-    if token is None:
+    if (token := tokens.with_hmac(request.hmac)) is None:
         return refusing(Refusal(ErrorCode.DELEGATION_TOKEN_NOT_FOUND), operations)
     return EntityEdit(
         Change(token.token_id, KIND, Map(operations), set_by(operations)), token_path(token.token_id), edit

@@ -71,8 +71,7 @@ async def refused_of_own(
 
 async def _fault(port: ControllerPort, own: OwnConfigs, configs: Mapping[str, str]) -> str | None:
     before = port.configs.current
-    fault = fault_of_change(before, configs)
-    if fault is not None:
+    if (fault := fault_of_change(before, configs)) is not None:
         return fault
     after = in_force(port.configs.static, configs, port.configs.of_cluster)
     added = added_listeners(before, after)
