@@ -293,13 +293,8 @@ def _policy(verdict: Verdict) -> PolicyDecision:
         policy_hash=verdict.policy_hash,
         rule=verdict.rule,
         findings=tuple(
-            RuleFinding(
-                rule=finding.rule,
-                action=finding.action.value,
-                message=finding.message,
-                error=finding.error,
-            )
-            for finding in verdict.findings
+            RuleFinding(rule=each.rule, action=each.action.value, message=each.message, error=each.error)
+            for each in verdict.findings
         ),
         message=verdict.message,
         microseconds=int(verdict.seconds * 1e6),

@@ -58,14 +58,12 @@ def _sources() -> tuple[EntitySource, ...]:
 
     return (
         follow(CONFIGS, load_configs, layout.CONFIG_CHANGES, _named_configs),
-        follow(
-            f"{acls.LITERAL_ROOT}/", partial(load_acls, root=acls.LITERAL_ROOT), acls.LITERAL_CHANGES, _named_literal
-        ),
-        follow(
-            f"{acls.PREFIXED_ROOT}/",
-            partial(load_acls, root=acls.PREFIXED_ROOT),
-            acls.EXTENDED_CHANGES,
-            _named_extended,
+        *(
+            follow(f"{root}/", partial(load_acls, root=root), changes, decode)
+            for root, changes, decode in (
+                (acls.LITERAL_ROOT, acls.LITERAL_CHANGES, _named_literal),
+                (acls.PREFIXED_ROOT, acls.EXTENDED_CHANGES, _named_extended),
+            )
         ),
         follow(TOKENS, load_tokens, tokens.CHANGES, _named_token),
         follow(GROUPS, load_groups, groups.CHANGES, _named_in_group),

@@ -158,14 +158,12 @@ class PartitionsPlanner:
             draft.suppose(grown)
             return None
         self.quota.count(after.name, len(grown.partitions))
-        return draft.stage(
-            grown,
-            [
-                SetData(layout.topic_path(after.name), encode_topic(after), before.version),  # the topic keeps its id
-                *partition_states.missing_parent(before),
-                *await partition_znodes(after, len(before.partitions), draft.time_slice),
-            ],
-        )
+        operations = [
+            SetData(layout.topic_path(after.name), encode_topic(after), before.version),  # the topic keeps its id
+            *partition_states.missing_parent(before),
+            *await partition_znodes(after, len(before.partitions), draft.time_slice),
+        ]
+        return draft.stage(grown, operations)
 
     def _existing(self, image: Image, name: str) -> Topic:
         topic = image.topic(name)

@@ -99,9 +99,8 @@ def _edit_of(
         return refusing(refusal, operations)
     if (token := tokens.with_hmac(request.hmac)) is None:
         return refusing(Refusal(ErrorCode.DELEGATION_TOKEN_NOT_FOUND), operations)
-    return EntityEdit(
-        Change(token.token_id, KIND, Map(operations), set_by(operations)), token_path(token.token_id), edit
-    )
+    change = Change(token.token_id, KIND, Map(operations), set_by(operations))
+    return EntityEdit(change, token_path(token.token_id), edit)
 
 
 def expiring_at(token: DelegationToken, now: int, expires_ms: int) -> DelegationToken:
