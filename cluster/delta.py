@@ -63,6 +63,9 @@ class TopicDelta(Delta, frozen=True):
     def changed_topic(self) -> str:
         return self.name
 
+    def evolve(self, topic: Topic | None) -> Topic | None:
+        return self._changed(topic) if topic is not None and self._is_about(topic) else topic
+
     def is_overtaken(self, image: Image) -> bool:
         now = self._meant(image)
         return now is None or now.marked_for_deletion
@@ -71,9 +74,15 @@ class TopicDelta(Delta, frozen=True):
         after = self.evolve(image.topics.get(self.name))
         return image.with_topic(after) if after is not None else image.with_topics((), (self.name,))
 
+    def _changed(self, topic: Topic) -> Topic:
+        return topic
+
+    def _is_about(self, topic: Topic) -> bool:
+        return self.topic_id in (NO_TOPIC_ID, topic.topic_id)
+
     def _meant(self, image: Image) -> Topic | None:
         topic = image.topics.get(self.name)
-        return None if topic is None or self.topic_id not in (NO_TOPIC_ID, topic.topic_id) else topic
+        return topic if topic is not None and self._is_about(topic) else None
 
 
 class TopicBecomes(TopicDelta, frozen=True):
@@ -109,8 +118,8 @@ class TopicRemoved(TopicDelta, frozen=True):
 class TopicMarked(TopicDelta, frozen=True):
     """A topic that is marked for deletion. Its removal is another change, which follows."""
 
-    def evolve(self, topic: Topic | None) -> Topic | None:
-        return topic and msgspec.structs.replace(topic, marked_for_deletion=True)
+    def _changed(self, topic: Topic) -> Topic:
+        return msgspec.structs.replace(topic, marked_for_deletion=True)
 
     def holds(self, image: Image) -> bool:
         now = self._meant(image)
@@ -130,8 +139,8 @@ class TopicIdentified(TopicDelta, frozen=True):
     version: int
     """The version of the topic znode with the id."""
 
-    def evolve(self, topic: Topic | None) -> Topic | None:
-        return topic and msgspec.structs.replace(topic, topic_id=self.new_id, lacks_id=False, version=self.version)
+    def _changed(self, topic: Topic) -> Topic:
+        return msgspec.structs.replace(topic, topic_id=self.new_id, lacks_id=False, version=self.version)
 
     def holds(self, image: Image) -> bool:
         return image.topic_by_id(self.new_id) is not None
@@ -142,8 +151,8 @@ class TopicConfigured(TopicDelta, frozen=True):
 
     configs: EntityConfigs
 
-    def evolve(self, topic: Topic | None) -> Topic | None:
-        return topic and topic.with_configs(self.configs.configs, self.configs.version)
+    def _changed(self, topic: Topic) -> Topic:
+        return topic.with_configs(self.configs.configs, self.configs.version)
 
     def holds(self, image: Image) -> bool:
         topic = image.topics.get(self.name)
@@ -161,9 +170,7 @@ class PartitionsChanged(TopicDelta, frozen=True):
     has_parent: bool = False
     """Whether the change creates the znode above the states, or knows that it exists."""
 
-    def evolve(self, topic: Topic | None) -> Topic | None:
-        if topic is None:
-            return None
+    def _changed(self, topic: Topic) -> Topic:
         after = topic.with_partitions(self.partitions, version=self.version)
         if self.has_parent and not after.has_partitions_znode:
             return msgspec.structs.replace(after, has_partitions_znode=True)
@@ -202,9 +209,7 @@ class ReplicasLost(TopicDelta, frozen=True):
 
     lost: Mapping[int, tuple[int, ...]]
 
-    def evolve(self, topic: Topic | None) -> Topic | None:
-        if topic is None or self.topic_id != topic.topic_id:
-            return topic
+    def _changed(self, topic: Topic) -> Topic:
         return topic.with_partitions(
             {
                 index: msgspec.structs.replace(partition, lost_replicas=self.lost[index])
@@ -240,9 +245,7 @@ class ConfigsLeft(Delta, frozen=True):
         return image.with_leftover_configs(self.name, self.version)
 
 
-class OutsideOfTheImage(Delta, frozen=True):
-    """A write that no image shows, so that nobody knows the outcome of a doubtful commit."""
-
+class OutsideOfTheImage(Delta, frozen=True):  # nobody knows the outcome of a doubtful commit
     def holds(self, _image: Image) -> bool:
         return False
 

@@ -56,6 +56,11 @@ class StagedElement(Element):
         """None once the element is completed, and for changes by other processes."""
 
     @property
+    def rests_on_another(self) -> bool:
+        """Whether another element, of this job or of one before it, writes what it changes."""
+        return not (self.operations or self.is_decision_only or self.refusal)
+
+    @property
     def can_be_planned_again(self) -> bool:
         """Whether its job can be planned again, because none of its elements took effect, or may
         have.
@@ -142,7 +147,7 @@ class Draft:
 
     def stage_with(self, written: StagedElement) -> StagedElement:
         """Add an element for another change that this staged element writes, too."""
-        return self.add(StagedElement(NO_CHANGE, key=written.key))
+        return self.add(StagedElement(written.delta, key=written.key))
 
     def rehearse(self, stage: "Callable[[Draft], StagedElement]") -> None:
         """Stage an element for the rest of a dry run, which writes nothing. Raises Refusal."""

@@ -160,8 +160,9 @@ class Writer:
     def reset(self, image: Image, count: int) -> None:
         """Continue from an image and a count of commits that were read from the store.
 
-        An element in doubt took effect if the image shows it. Jobs of which nothing was sent are
-        planned again. The unsent elements of the other jobs are sent as they are.
+        An element in doubt took effect if the image shows it, and so did one that rests on it. Jobs
+        of which nothing was sent are planned again. The unsent elements of the other jobs are sent
+        as they are.
         """
         self._observer.undone(element for job in self._begun for element in job.elements)
         self._forget_what_is_under_way()
@@ -172,8 +173,9 @@ class Writer:
         for job in begun:
             if not job.nothing_of_it_stands:
                 self._begun[job] = None
-                left += [element for element in job.elements if not element.begun and not element.completed]
-                self._resolve(image, [element for element in job.elements if element.begun])
+                in_doubt = [element for element in job.elements if element.begun or element.rests_on_another]
+                self._resolve(image, in_doubt)
+                left += [element for element in job.elements if not element.completed]
         self._observer.reloaded(image)
         self._planned = left
         self._make_ready()

@@ -13,7 +13,7 @@ from ...admin import questions
 from ...admin.changes import Change, Outcome
 from ...admin.delete_topics import DELETE_TOPIC, DESCRIBE_TOPIC, KNOWS_POLICIES, SPEC
 from ...clock import now_ms
-from ...cluster.delta import NO_CHANGE, TopicMarked
+from ...cluster.delta import TopicMarked
 from ...cluster.entities import NO_TOPIC_ID, Topic
 from ...cluster.errors import Refusal
 from ...cluster.image import Image
@@ -183,7 +183,7 @@ class DeletionPlanner:
             return Outcome(Change(topic.name), refusal=refusal)
         if topic.marked_for_deletion:
             # Another request has marked the topic; this one completes with it (K4-D3).
-            return Outcome(Change(topic.name), element=draft.stage(NO_CHANGE), awaited=marked)
+            return Outcome(Change(topic.name), element=draft.stage(marked), awaited=marked)
         element = draft.stage(marked, [Create(layout.delete_topic_path(topic.name))])
         return Outcome(Change(topic.name), element=element, awaited=marked)
 
@@ -224,7 +224,7 @@ class DeletionPlanner:
 
 def _with(draft: Draft, before: Outcome) -> StagedElement | None:
     """Stage an empty element for a row whose topic an earlier part of the request has deleted."""
-    return None if before.refusal is not None else draft.stage(NO_CHANGE)
+    return None if before.refusal is not None else draft.stage(before.awaited)
 
 
 API = served(SPEC, handle)

@@ -7,7 +7,7 @@ import pytest
 import trio
 import trio.testing
 
-from minicontroller.cluster.delta import NO_CHANGE, TopicBecomes, TopicDelta, TopicRemoved
+from minicontroller.cluster.delta import NO_CHANGE, TopicBecomes, TopicDelta, TopicMarked, TopicRemoved
 from minicontroller.cluster.entities import NO_TOPIC_ID, Broker, Partition, Topic
 from minicontroller.cluster.image import Image
 from minicontroller.cluster.znodes import layout
@@ -223,6 +223,31 @@ async def test_what_did_not_take_effect_times_out(world: World, nursery: trio.Nu
     world.writer.reset(Image(), await world.count())
     await trio.testing.wait_all_tasks_blocked()
     assert [element.refusal and element.refusal.code for element in done[0]] == [ErrorCode.REQUEST_TIMED_OUT]
+
+
+async def test_what_another_element_writes_shares_its_outcome(world: World, nursery: trio.Nursery) -> None:
+    """A change that is written by another element, and one that rests on a topic which another
+    request has marked, did not take effect either if that write was lost.
+    """
+    done: list[list[StagedElement]] = []
+
+    async def plan(draft: Draft) -> list[StagedElement]:
+        made = creation("a", draft)
+        return [made, draft.stage_with(made), draft.stage(TopicMarked("b", NO_TOPIC_ID)), draft.decide()]
+
+    async def job() -> None:
+        done.append(await world.writer.write(plan))
+
+    await world.store.commit([Create("/topics/b")])
+    world.tree.lose_request(world.store)
+    nursery.start_soon(job)
+    with pytest.raises(InDoubt):
+        await world.writer.run()
+    await load_again(world)
+    nursery.start_soon(world.writer.run)
+    await trio.testing.wait_all_tasks_blocked()
+    timed_out = ErrorCode.REQUEST_TIMED_OUT
+    assert [each.refusal and each.refusal.code for each in done[0]] == [timed_out, timed_out, timed_out, None]
 
 
 async def test_nothing_is_sent_while_the_session_is_suspended(world: World, nursery: trio.Nursery) -> None:

@@ -56,14 +56,16 @@ def test_an_image_holds_a_delta_once_it_is_applied(delta: Delta) -> None:
 
 @pytest.mark.parametrize("name", [name for name, delta in CHANGES.items() if delta.changed_topic == "orders"])
 def test_a_delta_is_not_about_another_topic_of_the_same_name(name: str) -> None:
-    """A topic that was deleted and created again shows no change of the former one, and overtakes
-    whoever waits for it; a deletion of the former one is done.
+    """A topic that was deleted and created again shows no change of the former one, and is not
+    changed by it, and overtakes whoever waits for it; a deletion of the former one is done.
     """
     delta, image = CHANGES[name], Image().with_topic(OTHER)
     if name == "a deletion marker":
         assert delta.holds(image) and delta.is_complete(image)
     else:
         assert delta.is_overtaken(image)
+    if name != "removal":
+        assert delta.apply(image) == image
 
 
 def test_a_change_is_complete_when_a_node_shows_it() -> None:
