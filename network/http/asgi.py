@@ -61,6 +61,9 @@ class HttpConnection:
         with trio.move_on_after(IDLE_SECONDS):
             while not isinstance(event := self._http.next_event(), h11.EndOfMessage | h11.ConnectionClosed):
                 if event is h11.NEED_DATA:
+                    if self._http.they_are_waiting_for_100_continue:  # RFC 9110, section 10.1.1
+                        continued = h11.InformationalResponse(status_code=HTTPStatus.CONTINUE, headers=[])
+                        await self._stream.send(self._encoded(continued))
                     self._http.receive_data(await self._stream.receive())
                 elif isinstance(event, h11.Request):
                     request = event

@@ -79,6 +79,19 @@ async def test_requests_are_answered_in_their_order() -> None:
     assert "content-length: 12\r\n" in text  # of HEAD
 
 
+async def test_a_client_that_asks_first_may_send_its_body() -> None:
+    """As RFC 9110, section 10.1.1, demands, and one that sends the body at once is not held up."""
+    head = b"POST /body HTTP/1.1\r\nConnection: close\r\nExpect: 100-continue\r\nContent-Length: 3\r\n" + HOST + END
+    async with served(App()) as client:
+        await client.send_all(head)
+        assert (await client.receive_some()).startswith(b"HTTP/1.1 100 ")
+        await client.send_all(b"abc")
+        assert (await rest(client)).startswith(b"HTTP/1.1 200 ")
+    async with served(App()) as client:
+        await client.send_all(head + b"abc")
+        assert b"HTTP/1.1 200 " in await rest(client)
+
+
 async def test_an_older_client_gets_one_answer() -> None:
     """HTTP/1.0 has neither chunks nor, here, a second request."""
     async with served(App()) as client:
