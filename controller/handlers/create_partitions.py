@@ -91,7 +91,6 @@ class PartitionsPlanner:
         occurrences = Counter(topic.name for topic in request.topics)
         self._once = [topic for topic in request.topics if occurrences[topic.name] == 1]
         self._repeated = [name for name, times in occurrences.items() if times > 1]
-        self._plan_once = one_by_one(self._once, self._plan_topic)
         self._denied: frozenset[str] = NO_NAMES
         """The topics of a long request that the client might not alter when it arrived."""
         self._denial = Refusal(*DENIED)
@@ -108,7 +107,7 @@ class PartitionsPlanner:
         """Plan the elements from index `first` on: topics that the request names once, then those
         that it names twice, because Kafka orders the rows so.
         """
-        outcomes = await self._plan_once(draft, first) if first < len(self._once) else []
+        outcomes = await one_by_one(self._once, self._plan_topic)(draft, first) if first < len(self._once) else []
         if first + len(outcomes) < len(self._once):
             return outcomes
         refusal = Refusal(ErrorCode.INVALID_REQUEST, "Duplicate topic in request.")

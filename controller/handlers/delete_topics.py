@@ -117,7 +117,6 @@ class DeletionPlanner:
         """The deletions of the earlier parts, by name and by id."""
         self._part: dict[str | bytes, Outcome] = {}
         self._first = 0
-        self._plan_each = one_by_one(wanted, self._plan_one)
 
     async def ask_permissions(self) -> None:
         """Find what is denied of a long request before it waits for the writer."""
@@ -129,7 +128,7 @@ class DeletionPlanner:
         if first > self._first:  # otherwise the same part is planned again
             self._carried_out |= self._part
         self._first, self._part = first, {}
-        return await self._plan_each(draft, first)
+        return await one_by_one(self._wanted, self._plan_one)(draft, first)
 
     async def _plan_one(self, draft: Draft, wanted: RequestedDeletion) -> Outcome:
         if wanted.name in self._denied:

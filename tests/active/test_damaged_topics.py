@@ -253,7 +253,7 @@ async def test_changes_go_on_beside_unreadable_defaults(
     await other.commit(
         [Create(path, b'{"version":1,"config":{"log.retention.ms":1000}}'), notification("brokers/<default>")]
     )
-    await cluster.until(lambda: "the configs of broker <default> are ignored" in caplog.text)
+    await cluster.until(lambda: "the configs of brokers/<default> are ignored" in caplog.text)
     assert await cluster.create("t") == [ErrorCode.NONE]
     assert await cluster.change_config("t", "retention.ms", "5") == ErrorCode.NONE
     assert await cluster.grow("t", 2) == ErrorCode.NONE

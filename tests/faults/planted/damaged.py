@@ -8,7 +8,6 @@ import msgspec
 from minicontroller.cluster.entities import NO_TOPIC_ID, Topic
 from minicontroller.cluster.znodes import layout
 from minicontroller.controller.active import (
-    active_controller,
     identities,
     loading,
     rereading,
@@ -33,7 +32,7 @@ def id_not_kept() -> None:
         identify(draft, msgspec.structs.replace(topic, topic_id=NO_TOPIC_ID) if topic.lacks_id else topic)
 
     planting.put_in(identities, "_tell_of_new_id", lambda *_arguments: None)
-    planting.put_in(active_controller, "identify", forgetful)
+    planting.put_in(identities, "identify", forgetful)
     planting.put_in(store_watches, "identify", forgetful)
 
 
@@ -87,7 +86,7 @@ def every_epoch_believed() -> None:
     async def elected(*_arguments: Any) -> bool:
         return True
 
-    planting.put_in(control, "_was_elected", elected)
+    planting.put_in(control.ElectedController, "_was_elected", elected)
 
 
 @planting.planted(troubles=ALONE)
