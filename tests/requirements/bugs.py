@@ -122,8 +122,8 @@ BUGS = (
     ),
     Bug(
         "K201-3", "the policy does not see the earlier elements of a batch", f"{HANDLERS}/planning.py",
-        "judge(request, view(draft.image, node.topic_states), context)",
-        "judge(request, view(node.cache.image, node.topic_states), context)",
+        "judge(request, view(draft.image, port.policy.topic_states), context)",
+        "judge(request, view(port.cache.image, port.policy.topic_states), context)",
     ),
     Bug(
         "K201-6", "a violation has no message", "admin/policy/runner.py",
