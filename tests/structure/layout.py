@@ -52,9 +52,9 @@ POLICY_INTERFACE = "policies/interface.py"
 
 _OF_THE_NODE = """
 RequestedChange Change PlannedChange RequestedDeletion Alteration IncrementalChange EntityEdit Element CompletedElement
-AuditedRequest DecidedElement
+AuditedRequest DecidedElement Delta StagedElement
 """
-_OF_THE_GATEWAY = "Part JudgedPart Judged Question Outcome Result PassedElement"
+_OF_THE_GATEWAY = "Part JudgedPart Judged Question Outcome Result PassedElement ClusterAnswer"
 _OF_THE_AUDIT_LOG = "Decision Requested EntityChange RecentDecision"
 CHANGE_CLASSES = frozenset([*_OF_THE_NODE.split(), *_OF_THE_GATEWAY.split(), *_OF_THE_AUDIT_LOG.split()])
 """The classes that describe a requested change and its fate. A class that takes over from one of
