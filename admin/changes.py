@@ -106,7 +106,7 @@ class Element:
 
 
 class Outcome(msgspec.Struct):
-    """What became of one change."""
+    """The outcome of one change: its judgement, its element, and the error that refuses it."""
 
     change: Change
     refusal: Refusal | None = None
@@ -115,7 +115,7 @@ class Outcome(msgspec.Struct):
     writes nothing.
     """
     awaited: Delta = NO_CHANGE
-    """What a node's image must show before the change is complete."""
+    """The delta that a node's image must show before the change is complete."""
     levels: tuple[Mapping[str, str], Mapping[str, str]] | None = None
     """The levels of the loggers that the request names, before and after it."""
     is_done: bool = False

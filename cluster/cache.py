@@ -43,7 +43,7 @@ def first_update_number(controller_epoch: int) -> int:
 
 
 class ImageChanges(msgspec.Struct, frozen=True):
-    """What an image says that the one before it did not."""
+    """The differences of an image from the one before it."""
 
     topics: Sequence[Topic] = ()
     """The topics that are new or different."""

@@ -1,4 +1,4 @@
-"""What follows for the active controller when brokers register, leave, begin to shut down, or lose
+"""The active controller's reaction to brokers that register, leave, begin to shut down, or lose
 replicas.
 
 Rule: leaders are elected only by jobs of the writer (`partition_states`); this module says which

@@ -1,8 +1,8 @@
-"""What a node derives from the ACLs and the users in its image, to decide who may connect and what
-they may do.
+"""A node's index of ACLs and its SCRAM credentials, made of its image, by which it decides who may
+connect and what they may do.
 
-Rule: it is called in the time slice in which an image comes into force, and looks only at what has
-changed. Values may be secrets, and are never logged.
+Rule: `NodeSecurity` is called in the time slice in which an image comes into force, and looks only
+at what has changed. Values may be secrets, and are never logged.
 """
 
 import logging

@@ -30,7 +30,7 @@ class EncodedRows:
 
 @dataclass(frozen=True)
 class BrokerView:
-    """What the handlers of reads take: the image, the configs in force, and the ids."""
+    """The parts of a node that handlers of reads take: image, configs in force, ids."""
 
     broker_id: int
     cluster_id: str

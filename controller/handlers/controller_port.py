@@ -1,4 +1,4 @@
-"""What the handlers of changes take of their node."""
+"""The parts of a node that handlers of changes take."""
 
 from dataclasses import dataclass
 from functools import cached_property

@@ -31,7 +31,7 @@ class EntityEdit(msgspec.Struct, frozen=True):
     """One requested change of one entity."""
 
     change: Change
-    """What is requested, as the audit log shows it."""
+    """The requested change, as the audit log shows it."""
     path: str
     """The path of the entity's znode; empty if there can be none, so that `edit` refuses None."""
     edit: Callable[[Any], Any]

@@ -32,7 +32,7 @@ from .controller_port import ControllerPort
 
 @dataclass
 class OwnConfigs:
-    """What a node knows of its own configs and nobody else."""
+    """The parts of a node that its own changes of configs concern."""
 
     overrides: TopicOverrides
     """The configs of topics that it has read, some of which it forgets when it changes them."""
