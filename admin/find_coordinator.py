@@ -2,7 +2,7 @@
 
 from ..protocol.acls import AclOperation, AclResourceType
 from ..protocol.api_keys import ApiKey
-from ..protocol.messages.find_coordinator import Coordinator
+from ..protocol.messages.find_coordinator import CoordinatorEndpoint
 from .permissions import Permission
 from .spec import Rows, Spec, called
 
@@ -18,7 +18,7 @@ SPEC = Spec(
     permissions=(DESCRIBE_GROUP, DESCRIBE_TRANSACTIONAL_ID),
     rows=Rows(
         "coordinators",
-        Coordinator,
+        CoordinatorEndpoint,
         {"coordinator_keys": called("key")},
         since=MANY_KEYS_SINCE,
         fixed={"node_id": -1, "host": "", "port": -1},

@@ -4,6 +4,7 @@ hashes.
 Rule: the arithmetic is Java's, as in Kafka's brokers.
 """
 
+from collections.abc import Mapping
 from enum import IntEnum
 
 from .entities import NO_LEADER, Topic
@@ -33,8 +34,11 @@ def partition_for(key: str, num_partitions: int) -> int:
     return 0 if value == -(2**31) else abs(value) % num_partitions
 
 
-def coordinator_of(key: str, topic: Topic | None) -> int:
-    """Return the broker id of the leader of a key's partition, or NO_LEADER."""
+def coordinator_of(kind: CoordinatorType, key: str, topics: Mapping[str, Topic]) -> int:
+    """Return the broker id of the leader of the partition for a group or a transactional id, or
+    NO_LEADER.
+    """
+    topic = topics.get(COORDINATED_BY[kind])
     if topic is None or not topic.partitions:
         return NO_LEADER
     return topic.partitions[partition_for(key, len(topic.partitions))].leader

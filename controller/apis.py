@@ -67,7 +67,7 @@ Parts = TypeVarTuple("Parts")
 
 def apis_of(node: Node) -> Sequence[ServedApi[()]]:
     """Return the APIs of a node, each bound to the parts that its handler takes."""
-    return (*_reads(node), *_changes(node), *_between_nodes(node))
+    return (*_reads(node), *_logs(node), *_changes(node), *_between_nodes(node))
 
 
 def _bound(parts: tuple[*Parts], *apis: ServedApi[*Parts]) -> Iterator[ServedApi[()]]:
@@ -76,27 +76,33 @@ def _bound(parts: tuple[*Parts], *apis: ServedApi[*Parts]) -> Iterator[ServedApi
 
 def _reads(node: Node) -> Iterator[ServedApi[()]]:
     view = node.view
-    yield from _bound((), sasl_handshake.API, sasl_authenticate.API, list_transactions.API)
+    yield from _bound((), sasl_handshake.API, sasl_authenticate.API)
     yield from _bound((), consumer_group_describe.API, consumer_group_heartbeat.API)
     yield from _bound((node.cache,), api_versions.API, update_features.API)
-    yield from _bound((view,), describe_cluster.API, leave_group.API, list_offsets.API)
-    yield from _bound((view,), describe_producers.API, describe_transactions.API, write_txn_markers.API)
+    yield from _bound((view,), describe_cluster.API, describe_acls.API)
     yield from _bound((view, node.auto_creation), metadata.API, find_coordinator.API)
     yield from _bound((view, node.topic_overrides), describe_configs.API)
-    yield from _bound((view, node.log_dirs), describe_log_dirs.API)
-    yield from _bound((view,), list_groups.API, describe_groups.API, offset_fetch.API, describe_acls.API)
-    yield from _bound((view, node.producer_ids), init_producer_id.API)
     yield from _bound((node.security,), describe_user_scram_credentials.API)
     yield from _bound((node.quotas.clients,), describe_client_quotas.API)
     yield from _bound((node.delegation_tokens,), describe_delegation_token.API)
+
+
+def _logs(node: Node) -> Iterator[ServedApi[()]]:
+    """Yield the APIs of logs, groups and transactions, which ask the node's two ports."""
+    view, logs, coordinator = node.view, node.logs, node.coordinator
+    yield from _bound((view, logs), list_offsets.API, describe_producers.API, write_txn_markers.API)
+    yield from _bound((view, logs), describe_log_dirs.API)
+    yield from _bound((node.port, logs), delete_records.API, alter_replica_log_dirs.API)
+    yield from _bound((coordinator,), list_groups.API, describe_groups.API, offset_fetch.API, leave_group.API)
+    yield from _bound((coordinator,), list_transactions.API, describe_transactions.API)
+    yield from _bound((view, coordinator), init_producer_id.API)
 
 
 def _changes(node: Node) -> Iterator[ServedApi[()]]:
     port, quotas, tokens = node.port, node.quotas.changes, node.delegation_tokens
     yield from _bound((port, quotas, node.random), create_topics.API, create_partitions.API)
     yield from _bound((port, quotas), delete_topics.API)
-    yield from _bound((port,), alter_partition_reassignments.API, delete_records.API, elect_leaders.API)
-    yield from _bound((port, node.log_dirs), alter_replica_log_dirs.API)
+    yield from _bound((port,), alter_partition_reassignments.API, elect_leaders.API)
     yield from _bound((port, node.own_configs), alter_configs.API, incremental_alter_configs.API)
     yield from _bound((port,), create_acls.API, delete_acls.API, alter_client_quotas.API)
     yield from _bound((port,), alter_user_scram_credentials.API)

@@ -1,5 +1,5 @@
 """AlterReplicaLogDirs (34) moves replicas of the node that is asked to other directories of it,
-where DescribeLogDirs shows them. There is nothing to copy, so a move is done at once.
+where DescribeLogDirs shows them. A move is done at once.
 
 The node checks what only it knows, its directories, and has the controller decide about the rest,
 under the caller's name, so that moves are judged and recorded like all changes.
@@ -30,7 +30,7 @@ from ...protocol.messages.alter_replica_log_dirs import (
     AlterReplicaLogDirTopicResult,
 )
 from ..active.jobs import Draft
-from ..broker.log_dirs import LogDirs
+from ..broker.logs import Logs
 from .changes import carry_out
 from .controller_port import ControllerPort
 from .parts import Parts, one_by_one
@@ -44,7 +44,7 @@ moves a replica, its folder has 40 more, and a folder's name has at most 255.
 
 async def receive(
     port: ControllerPort,
-    log_dirs: LogDirs,
+    logs: Logs,
     context: RequestContext,
     request: AlterReplicaLogDirsRequest,
     ask_controller: Handler,
@@ -57,7 +57,7 @@ async def receive(
     codes: dict[Partition, int] = {}
     time_slice = TimeSlice()
     for partition, path in wanted.items():
-        code = _refused_here(port, log_dirs, path, *partition) if may_alter else None
+        code = _refused_here(port, logs, path, *partition) if may_alter else None
         if code is not None:
             codes[partition] = code
         await time_slice.pause()
@@ -71,19 +71,19 @@ async def receive(
                 codes[topic.topic_name, row.partition_index] = row.error_code
         for (name, index), path in left.items():
             if codes.get((name, index)) == ErrorCode.NONE:
-                codes[name, index] = _move(port, log_dirs, path, name, index)
+                codes[name, index] = _move(port, logs, path, name, index)
             await time_slice.pause()
-    log_dirs.forget_all_but(port.cache.image)
+    logs.forget_all_but(port.cache.image)
     return _response({partition: codes[partition] for partition in wanted}, throttle_time_ms)
 
 
-def _refused_here(port: ControllerPort, log_dirs: LogDirs, path: str, name: str, index: int) -> ErrorCode | None:
+def _refused_here(port: ControllerPort, logs: Logs, path: str, name: str, index: int) -> ErrorCode | None:
     """Return why a replica cannot move, with the checks in Kafka's order
     (ReplicaManager.alterReplicaLogDirs); None if the controller has to decide.
     """
     if len(f"{name}-{index}".encode("utf-16-le", "surrogatepass")) // 2 > LONGEST_NAME:
         return ErrorCode.INVALID_TOPIC_EXCEPTION
-    if path not in log_dirs.paths:
+    if path not in logs.paths:
         return ErrorCode.LOG_DIR_NOT_FOUND
     topic = port.cache.image.topics.get(name)
     if topic is None or topic.partition(index) is None:
@@ -91,7 +91,7 @@ def _refused_here(port: ControllerPort, log_dirs: LogDirs, path: str, name: str,
     return None
 
 
-def _move(port: ControllerPort, log_dirs: LogDirs, path: str, name: str, index: int) -> ErrorCode:
+def _move(port: ControllerPort, logs: Logs, path: str, name: str, index: int) -> ErrorCode:
     """Move a replica.
 
     A replica that this node does not hold yet will be made in the directory: a tool that reassigns
@@ -101,12 +101,12 @@ def _move(port: ControllerPort, log_dirs: LogDirs, path: str, name: str, index: 
     partition = None if topic is None else topic.partition(index)
     if topic is None or partition is None:
         return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-    log_dirs.move(path, topic, index)
+    logs.move(path, topic, index)
     return ErrorCode.NONE if port.broker_id in partition.replicas else ErrorCode.REPLICA_NOT_AVAILABLE
 
 
 async def handle(
-    port: ControllerPort, _log_dirs: LogDirs, context: RequestContext, request: AlterReplicaLogDirsRequest
+    port: ControllerPort, _logs: Logs, context: RequestContext, request: AlterReplicaLogDirsRequest
 ) -> AlterReplicaLogDirsResponse:
     """Decide at the active controller what the receiving node may do."""
     planner = MovesPlanner(port, context, request)

@@ -15,7 +15,7 @@ from ...protocol.error_codes import ErrorCode
 from ...protocol.messages.delete_groups import DeletableGroupResult, DeleteGroupsRequest, DeleteGroupsResponse
 from .controller_port import ControllerPort
 from .entity_changes import EntityEdit, change_entities
-from .groups import edit_of, is_coordinated_by, receiving_node, refusing
+from .groups import edit_of, reached_coordinator, refusing
 
 
 async def handle(port: ControllerPort, context: RequestContext, request: DeleteGroupsRequest) -> DeleteGroupsResponse:
@@ -33,7 +33,7 @@ async def handle(port: ControllerPort, context: RequestContext, request: DeleteG
 
 def _edits(port: ControllerPort, context: RequestContext, names: list[str]) -> Iterator[EntityEdit | None]:
     """Yield the edits of groups, None for one that the node that was asked does not coordinate."""
-    topics, receiver = port.controller.serving().image.topics, receiving_node(port, context)
+    topics = port.controller.serving().image.topics
 
     def delete(group: Group | None) -> None:
         if group is None or not (group.exists(topics) or group.is_damaged):
@@ -43,7 +43,7 @@ def _edits(port: ControllerPort, context: RequestContext, names: list[str]) -> I
         if not context.may(DELETE_GROUP, name):
             yield refusing(name, Refusal(ErrorCode.GROUP_AUTHORIZATION_FAILED), {})
         else:
-            yield edit_of(name, delete, {}) if is_coordinated_by(receiver, port.cache.image.topics, name) else None
+            yield edit_of(name, delete, {}) if reached_coordinator(port, context, name) else None
 
 
 API = served(SPEC, handle)

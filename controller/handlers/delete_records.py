@@ -1,10 +1,8 @@
 """DeleteRecords (21) deletes the records of partitions before an offset.
 
-Partitions of these nodes have no records: their high watermark is 0, and a deletion that is allowed
-leaves everything as it is. It is judged and recorded all the same. Clients send it to the leaders
-of the partitions, which do not know the configs of topics, so that the leader has the controller
-decide, under the caller's name. The order of the checks is Kafka's
-(ReplicaManager.deleteRecordsOnLocalLog).
+Clients send it to the leaders of the partitions. The leader has the controller decide, under the
+caller's name, which judges and records the deletion, and then deletes. The order of the checks is
+Kafka's (ReplicaManager.deleteRecordsOnLocalLog).
 """
 
 from collections.abc import Callable, Mapping
@@ -33,6 +31,7 @@ from ...protocol.messages.delete_records import (
     DeleteRecordsTopicResult,
 )
 from ..active.jobs import Draft
+from ..broker.logs import Logs
 from .changes import carry_out
 from .controller_port import ControllerPort
 from .parts import PartsOfTopics
@@ -40,8 +39,6 @@ from .planning import answered_code, default_configs, denied_in_advance, judge_c
 
 HIGH_WATERMARK = -1
 """The offset that stands for the end of a partition."""
-END = 0
-"""The low and the high watermark of a partition without records."""
 CLEANUP_POLICY, DELETE = "cleanup.policy", "delete"
 
 Partition = tuple[str, int]
@@ -49,7 +46,7 @@ Partition = tuple[str, int]
 
 
 async def receive(
-    port: ControllerPort, context: RequestContext, request: DeleteRecordsRequest, ask_controller: Handler
+    port: ControllerPort, logs: Logs, context: RequestContext, request: DeleteRecordsRequest, ask_controller: Handler
 ) -> DeleteRecordsResponse:
     """Answer a request of a client at the node that received it: partitions that it does not lead
     itself, and the others as the controller decides.
@@ -78,7 +75,20 @@ async def receive(
             (topic.name, row.partition_index): row.error_code for topic in response.topics for row in topic.partitions
         }
     # A controller that does not know of dry runs answers nothing, and deletes nothing.
-    return _response({each: codes.get(each, ErrorCode.UNSUPPORTED_VERSION) for each in wanted}, throttle_time_ms)
+    codes = {each: codes.get(each, ErrorCode.UNSUPPORTED_VERSION) for each in wanted}
+    allowed = {each: wanted[each] for each, code in codes.items() if not code}
+    return _response(codes, throttle_time_ms, _delete(logs, image, allowed, is_dry_run=is_dry_run(request)))
+
+
+def _delete(logs: Logs, image: Image, wanted: Mapping[Partition, int], *, is_dry_run: bool) -> Mapping[Partition, int]:
+    """Delete the records of partitions before these offsets, and return the low watermarks."""
+    found: dict[Partition, int] = {}
+    for (name, index), offset in wanted.items():
+        topic = image.topic(name)
+        if topic is not None and topic.partition(index) is not None:
+            log = logs.log_of(topic, index)
+            found[name, index] = log.start if is_dry_run else logs.delete_records(topic, index, offset)
+    return found
 
 
 def _refused_here(port: ControllerPort, image: Image, name: str, index: int) -> ErrorCode | None:
@@ -94,9 +104,13 @@ def _refused_here(port: ControllerPort, image: Image, name: str, index: int) -> 
     return ErrorCode.NOT_LEADER_OR_FOLLOWER
 
 
-async def handle(port: ControllerPort, context: RequestContext, request: DeleteRecordsRequest) -> DeleteRecordsResponse:
-    """Answer a request at the active controller, whichever node leads the partitions."""
-    planner = RecordsPlanner(port, context, request)
+async def handle(
+    port: ControllerPort, logs: Logs, context: RequestContext, request: DeleteRecordsRequest
+) -> DeleteRecordsResponse:
+    """Answer a request at the active controller, whichever node leads the partitions. The leader
+    does not read the low watermarks of this answer.
+    """
+    planner = RecordsPlanner(port, logs, context, request)
     await planner.ask_permissions()
     outcomes = await carry_out(
         port,
@@ -112,7 +126,7 @@ async def handle(port: ControllerPort, context: RequestContext, request: DeleteR
         codes |= dict.fromkeys(
             ((outcome.change.resource, index) for index in outcome.change.delete_records_offsets or ()), code
         )
-    return _response(codes, 0)
+    return _response(codes, 0, {})
 
 
 class RecordsPlanner:
@@ -120,8 +134,11 @@ class RecordsPlanner:
     reason are one change, and those that the policy judges another.
     """
 
-    def __init__(self, port: ControllerPort, context: RequestContext, request: DeleteRecordsRequest) -> None:
+    def __init__(
+        self, port: ControllerPort, logs: Logs, context: RequestContext, request: DeleteRecordsRequest
+    ) -> None:
         self._port = port
+        self._logs = logs
         self._context = context
         self.validate_only = is_dry_run(request)
         self._wanted = [each for each in topics_with_deleted_records(request) if each.delete_records_offsets]
@@ -175,7 +192,7 @@ class RecordsPlanner:
         refusal = self._refusal(topic, name)
         if topic is None or refusal is not None:
             return lambda _index, _offset: refusal
-        partitions = len(topic.partitions)
+        partitions, logs = len(topic.partitions), self._logs
         own = EffectiveConfigs(canonical_configs(topic.configs), default_configs(self._port, image))
         deletes = DELETE in own[CLEANUP_POLICY].split(",")
 
@@ -184,7 +201,8 @@ class RecordsPlanner:
                 return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
             if not deletes:
                 return ErrorCode.POLICY_VIOLATION
-            return None if offset in {HIGH_WATERMARK, END} else ErrorCode.OFFSET_OUT_OF_RANGE
+            is_there = offset == HIGH_WATERMARK or 0 <= offset <= logs.log_of(topic, index).high_watermark
+            return None if is_there else ErrorCode.OFFSET_OUT_OF_RANGE
 
         return check
 
@@ -208,12 +226,13 @@ def _request(wanted: Mapping[Partition, int], timeout_ms: int) -> DeleteRecordsR
     )
 
 
-def _response(codes: Mapping[Partition, int], throttle_time_ms: int) -> DeleteRecordsResponse:
+def _response(
+    codes: Mapping[Partition, int], throttle_time_ms: int, low_watermarks: Mapping[Partition, int]
+) -> DeleteRecordsResponse:
     topics: dict[str, list[DeleteRecordsPartitionResult]] = {}
     for (name, index), code in codes.items():
-        row = DeleteRecordsPartitionResult(
-            partition_index=index, low_watermark=NO_WATERMARK if code else END, error_code=code
-        )
+        low_watermark = NO_WATERMARK if code else low_watermarks.get((name, index), 0)
+        row = DeleteRecordsPartitionResult(partition_index=index, low_watermark=low_watermark, error_code=code)
         topics.setdefault(name, []).append(row)
     return DeleteRecordsResponse(
         throttle_time_ms=throttle_time_ms,

@@ -1,5 +1,5 @@
-"""DescribeLogDirs (35) returns the directories that a node is configured with, and in which of them
-its replicas would lie. Replicas have no records here, so each has 0 bytes and no lag.
+"""DescribeLogDirs (35) returns the directories that a node is configured with, and its replicas by
+directory.
 
 The size of a directory's volume is unknown (-1), because nothing is written there.
 """
@@ -26,7 +26,7 @@ from ...protocol.messages.describe_log_dirs import (
     DescribeLogDirsResult,
     DescribeLogDirsTopic,
 )
-from ..broker.log_dirs import LogDirs
+from ..broker.logs import Logs, PartitionLog
 from ..broker.view import BrokerView
 
 DESCRIBE_CLUSTER = Permission(
@@ -41,79 +41,84 @@ ERROR_SINCE = 3
 
 
 def handle(
-    view: BrokerView, log_dirs: LogDirs, context: RequestContext, request: DescribeLogDirsRequest
+    view: BrokerView, logs: Logs, context: RequestContext, request: DescribeLogDirsRequest
 ) -> Steps[DescribeLogDirsResponse]:
     if not context.may(DESCRIBE_CLUSTER):
         has_code = context.api_version >= ERROR_SINCE
         return DescribeLogDirsResponse(error_code=ErrorCode.CLUSTER_AUTHORIZATION_FAILED if has_code else 0)
-    if request.topics is None:
-        directories = yield from _everything(view, log_dirs, context.api_version)
-    else:
-        directories = yield from _asked(view, log_dirs, context.api_version, request.topics)
+    rows = ReplicaRows(view, logs, context.api_version)
+    directories = yield from rows.everything() if request.topics is None else rows.named(request.topics)
     return DescribeLogDirsResponse(results=cast("list[DescribeLogDirsResult]", directories))
 
 
-def _everything(view: BrokerView, log_dirs: LogDirs, version: int) -> Steps[Joined]:
-    """Return the directories with all replicas. They are kept until the image changes, and each
-    topic until it changes.
-    """
-    image, moves, paths = view.cache.image, log_dirs.moves, log_dirs.paths
-    kept = view.encoded.log_dirs.get(image, (version, moves))
-    if kept is not None:
-        return kept
-    fragments = view.encoded.replicas
-    fragments.follow(moves, VERSIONS_KEPT * len(paths) * len(image.topics))
-    found: dict[str, list[bytes]] = {path: [] for path in paths}
-    for name, topic in image.topics.items():
-        yield
-        for path, rows in found.items():
-            row = partial(_all_replicas, view, log_dirs, version, path)
-            fragment, count = fragments.of(moves, (version, path, name), topic, row)
-            if count:
-                rows.append(fragment)
-    made = _directories(found, version)
-    view.encoded.log_dirs.keep(image, (version, moves), made, made.size)
-    return made
+class ReplicaRows:
+    """Answers one request from the image at its beginning."""
+
+    def __init__(self, view: BrokerView, logs: Logs, version: int) -> None:
+        self._image = view.cache.image
+        self._broker_id = view.broker_id
+        self._encoded = view.encoded
+        self._logs = logs
+        self._version = version
+        self._encode = encoder(DescribeLogDirsTopic, version)
+
+    def everything(self) -> Steps[Joined]:
+        """Return the directories with all replicas. They are kept until the image changes, and each
+        topic until it changes, unless a replica moves or a log changes.
+        """
+        revision = self._logs.revision
+        kept = self._encoded.log_dirs.get(self._image, (self._version, revision))
+        if kept is not None:
+            return kept
+        fragments, paths = self._encoded.replicas, self._logs.paths
+        fragments.follow(revision, VERSIONS_KEPT * len(paths) * len(self._image.topics))
+        found: dict[str, list[bytes]] = {path: [] for path in paths}
+        for name, topic in self._image.topics.items():
+            yield
+            for path, rows in found.items():
+                row = partial(self._all_replicas, path)
+                fragment, count = fragments.of(revision, (self._version, path, name), topic, row)
+                if count:
+                    rows.append(fragment)
+        made = _directories(found, self._version)
+        self._encoded.log_dirs.keep(self._image, (self._version, revision), made, made.size)
+        return made
+
+    def _all_replicas(self, path: str, topic: Topic) -> tuple[bytes, int]:
+        """Return this node's replicas of a topic in one directory, encoded, and their number."""
+        indexes = self._by_directory(topic, range(len(topic.partitions))).get(path, [])
+        return self._topic(topic, indexes), len(indexes)
+
+    def named(self, topics: Iterable[DescribableLogDirTopic]) -> Steps[Joined]:
+        asked: dict[str, set[int]] = {}
+        for named in topics:
+            asked.setdefault(named.topic, set()).update(named.partitions)
+        found: dict[str, list[bytes]] = {path: [] for path in self._logs.paths}
+        for name, partitions in asked.items():
+            yield
+            topic = self._image.topics.get(name)
+            if topic is None:
+                continue
+            for path, indexes in self._by_directory(topic, sorted(partitions)).items():
+                found[path].append(self._topic(topic, indexes))
+        return _directories(found, self._version)
+
+    def _by_directory(self, topic: Topic, indexes: Iterable[int]) -> dict[str, list[int]]:
+        found: dict[str, list[int]] = {}
+        for index in indexes:
+            partition = topic.partition(index)
+            if partition is not None and self._broker_id in partition.replicas:
+                found.setdefault(self._logs.path_of(topic, index), []).append(index)
+        return found
+
+    def _topic(self, topic: Topic, indexes: Iterable[int]) -> bytes:
+        partitions = [_replica(index, self._logs.log_of(topic, index)) for index in indexes]
+        return self._encode(DescribeLogDirsTopic(name=topic.name, partitions=partitions))
 
 
-def _all_replicas(view: BrokerView, log_dirs: LogDirs, version: int, path: str, topic: Topic) -> tuple[bytes, int]:
-    """Return this node's replicas of a topic in one directory, encoded, and their number."""
-    indexes = _by_directory(view, log_dirs, topic, range(len(topic.partitions))).get(path, [])
-    return _topic(version, topic, indexes), len(indexes)
-
-
-def _asked(
-    view: BrokerView, log_dirs: LogDirs, version: int, topics: Iterable[DescribableLogDirTopic]
-) -> Steps[Joined]:
-    """Return the directories with this node's replicas of the named partitions."""
-    image = view.cache.image
-    asked: dict[str, set[int]] = {}
-    for named in topics:
-        asked.setdefault(named.topic, set()).update(named.partitions)
-    found: dict[str, list[bytes]] = {path: [] for path in log_dirs.paths}
-    for name, partitions in asked.items():
-        yield
-        topic = image.topics.get(name)
-        if topic is None:
-            continue
-        for path, indexes in _by_directory(view, log_dirs, topic, sorted(partitions)).items():
-            found[path].append(_topic(version, topic, indexes))
-    return _directories(found, version)
-
-
-def _by_directory(view: BrokerView, log_dirs: LogDirs, topic: Topic, indexes: Iterable[int]) -> dict[str, list[int]]:
-    """Return those of the partitions of which this node has a replica, by directory."""
-    found: dict[str, list[int]] = {}
-    for index in indexes:
-        partition = topic.partition(index)
-        if partition is not None and view.broker_id in partition.replicas:
-            found.setdefault(log_dirs.path_of(topic, index), []).append(index)
-    return found
-
-
-def _topic(version: int, topic: Topic, indexes: Iterable[int]) -> bytes:
-    partitions = [DescribeLogDirsPartition(partition_index=index) for index in indexes]
-    return encoder(DescribeLogDirsTopic, version)(DescribeLogDirsTopic(name=topic.name, partitions=partitions))
+def _replica(index: int, log: PartitionLog) -> DescribeLogDirsPartition:
+    lag = max(0, log.high_watermark - log.end)
+    return DescribeLogDirsPartition(partition_index=index, partition_size=log.size, offset_lag=lag)
 
 
 def _directories(found: Mapping[str, list[bytes]], version: int) -> Joined:

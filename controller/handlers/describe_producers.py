@@ -1,6 +1,4 @@
-"""DescribeProducers (61) returns the producers of partitions that have a replica here: there are
-none, since nobody can produce.
-"""
+"""DescribeProducers (61) returns the producers of partitions that have a replica here."""
 
 from collections.abc import Collection, Iterator
 
@@ -23,6 +21,7 @@ from ...protocol.messages.describe_producers import (
     ProducersOfPartition,
     ProducersOfTopic,
 )
+from ..broker.logs import Logs
 from ..broker.view import BrokerView
 
 READ_TOPIC = Permission(AclOperation.READ, AclResourceType.TOPIC, "TOPIC_AUTHORIZATION_FAILED for its partitions")
@@ -31,26 +30,27 @@ NOT_HERE = "This server does not host this topic-partition."
 
 
 def handle(
-    view: BrokerView, context: RequestContext, request: DescribeProducersRequest
+    view: BrokerView, logs: Logs, context: RequestContext, request: DescribeProducersRequest
 ) -> Steps[DescribeProducersResponse]:
     RowCount().add(sum(len(topic.partition_indexes) for topic in request.topics))
     denied = yield from context.denied(READ_TOPIC, [topic.name for topic in request.topics])
-    return DescribeProducersResponse(topics=(yield from one_by_one(_topics(view, request, denied))))
+    return DescribeProducersResponse(topics=(yield from one_by_one(_topics(view, logs, request, denied))))
 
 
-def _topics(view: BrokerView, request: DescribeProducersRequest, denied: Collection[str]) -> Iterator[ProducersOfTopic]:
+def _topics(
+    view: BrokerView, logs: Logs, request: DescribeProducersRequest, denied: Collection[str]
+) -> Iterator[ProducersOfTopic]:
     for wanted in request.topics:
         topic, refusal = view.cache.image.topics.get(wanted.name), None
         if wanted.name in denied:
             refusal = Refusal(ErrorCode.TOPIC_AUTHORIZATION_FAILED, "Topic authorization failed.")
         elif topic is None:
             refusal = _reason(wanted.name)
-        rows = [_partition(view, topic, index, refusal) for index in wanted.partition_indexes]
+        rows = [_partition(view, logs, topic, index, refusal) for index in wanted.partition_indexes]
         yield ProducersOfTopic(name=wanted.name, partitions=rows)
 
 
 def _reason(name: str) -> Refusal:
-    """Return why there is no such topic."""
     try:
         validate_topic_name(name)
     except Refusal as refusal:
@@ -58,15 +58,17 @@ def _reason(name: str) -> Refusal:
     return Refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, NOT_HERE)
 
 
-def _partition(view: BrokerView, topic: Topic | None, index: int, refusal: Refusal | None) -> ProducersOfPartition:
+def _partition(
+    view: BrokerView, logs: Logs, topic: Topic | None, index: int, refusal: Refusal | None
+) -> ProducersOfPartition:
     if refusal is not None:
         return ProducersOfPartition(partition_index=index, error_code=refusal.code, error_message=refusal.message)
-    code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     partition = None if topic is None else topic.partition(index)
-    if partition is not None:
-        is_here = view.broker_id in partition.replicas
-        code = ErrorCode.NONE if is_here else ErrorCode.NOT_LEADER_OR_FOLLOWER
-    return ProducersOfPartition(partition_index=index, error_code=code)
+    if topic is None or partition is None:
+        return ProducersOfPartition(partition_index=index, error_code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    if view.broker_id not in partition.replicas:
+        return ProducersOfPartition(partition_index=index, error_code=ErrorCode.NOT_LEADER_OR_FOLLOWER)
+    return ProducersOfPartition(partition_index=index, active_producers=list(logs.producers(topic, index)))
 
 
 def _indexes(topic: DescribeProducersTopic) -> Iterator[dict[str, int]]:

@@ -1,13 +1,11 @@
-"""DescribeTransactions (65): there are no transactions, so the coordinator of an id answers
-TRANSACTIONAL_ID_NOT_FOUND.
-"""
+"""DescribeTransactions (65) returns the state of transactions that this node coordinates."""
 
-from collections.abc import Iterator
-
+from ...admin.permissions import Permission
 from ...admin.spec import Rows, called
 from ...network.serving.api import ServedApi
 from ...network.serving.context import RequestContext
 from ...process.steps import Steps, one_by_one
+from ...protocol.acls import AclOperation, AclResourceType
 from ...protocol.api_keys import ApiKey
 from ...protocol.error_codes import ErrorCode
 from ...protocol.messages.describe_transactions import (
@@ -15,29 +13,31 @@ from ...protocol.messages.describe_transactions import (
     DescribeTransactionsRequest,
     DescribeTransactionsResponse,
 )
-from ..broker.view import BrokerView
-from .transactions import DESCRIBE_TRANSACTIONAL_ID, is_coordinated_here
+from ..broker.coordinator import Coordinator
+
+DESCRIBE_TRANSACTIONAL_ID = Permission(
+    AclOperation.DESCRIBE, AclResourceType.TRANSACTIONAL_ID, "TRANSACTIONAL_ID_AUTHORIZATION_FAILED for the id"
+)
 
 
 def handle(
-    view: BrokerView, context: RequestContext, request: DescribeTransactionsRequest
+    coordinator: Coordinator, context: RequestContext, request: DescribeTransactionsRequest
 ) -> Steps[DescribeTransactionsResponse]:
-    rows = yield from one_by_one(_rows(view, context, request))
-    return DescribeTransactionsResponse(transaction_states=rows)
+    rows = (_row(coordinator, context, name) for name in request.transactional_ids)
+    return DescribeTransactionsResponse(transaction_states=(yield from one_by_one(rows)))
 
 
-def _rows(
-    view: BrokerView, context: RequestContext, request: DescribeTransactionsRequest
-) -> Iterator[DescribedTransaction]:
-    for name in request.transactional_ids:
-        code = ErrorCode.TRANSACTIONAL_ID_NOT_FOUND
-        if not context.may(DESCRIBE_TRANSACTIONAL_ID, name):
-            code = ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
-        elif not name:
-            code = ErrorCode.INVALID_REQUEST
-        elif not is_coordinated_here(view, name):
-            code = ErrorCode.NOT_COORDINATOR
-        yield DescribedTransaction(transactional_id=name, error_code=code)
+def _row(coordinator: Coordinator, context: RequestContext, name: str) -> DescribedTransaction:
+    code = ErrorCode.TRANSACTIONAL_ID_NOT_FOUND
+    if not context.may(DESCRIBE_TRANSACTIONAL_ID, name):
+        code = ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+    elif not name:
+        code = ErrorCode.INVALID_REQUEST
+    elif not coordinator.coordinates_transactional_id(name):
+        code = ErrorCode.NOT_COORDINATOR
+    elif (transaction := coordinator.transaction(name)) is not None:
+        return transaction
+    return DescribedTransaction(transactional_id=name, error_code=code)
 
 
 API = ServedApi(

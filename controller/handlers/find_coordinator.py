@@ -20,7 +20,7 @@ from ...network.serving.context import RequestContext
 from ...process.observe.logs import about, cut
 from ...process.steps import Steps, one_by_one
 from ...protocol.error_codes import ErrorCode
-from ...protocol.messages.find_coordinator import Coordinator, FindCoordinatorRequest, FindCoordinatorResponse
+from ...protocol.messages.find_coordinator import CoordinatorEndpoint, FindCoordinatorRequest, FindCoordinatorResponse
 from ..broker.auto_creation import AutoCreation
 from ..broker.view import BrokerView
 
@@ -110,19 +110,19 @@ def _answer(
 
 def _coordinators(
     view: BrokerView, context: RequestContext, asked: CoordinatorType, keys: Sequence[str], denied: frozenset[str]
-) -> Iterator[Coordinator]:
-    image, topic = view.cache.image, COORDINATED_BY[asked]
+) -> Iterator[CoordinatorEndpoint]:
+    image = view.cache.image
     reachable = endpoints_at(image.brokers, context.listener)
     for key in keys:
         if key in denied:
             yield _nobody(key, PERMISSIONS[asked][1])
             continue
-        leader = coordinator_of(key, image.topics.get(topic))
+        leader = coordinator_of(asked, key, image.topics)
         endpoint = reachable.get(leader)
         if endpoint is None:
             yield _nobody(key, ErrorCode.COORDINATOR_NOT_AVAILABLE)
         else:
-            yield Coordinator(key=key, node_id=leader, host=endpoint.host, port=endpoint.port)
+            yield CoordinatorEndpoint(key=key, node_id=leader, host=endpoint.host, port=endpoint.port)
 
 
 def _no_share_groups(context: RequestContext, keys: Sequence[str]) -> FindCoordinatorResponse:
@@ -134,8 +134,8 @@ def _no_share_groups(context: RequestContext, keys: Sequence[str]) -> FindCoordi
     return FindCoordinatorResponse(coordinators=[_nobody(key, code) for key in keys])
 
 
-def _nobody(key: str, code: ErrorCode) -> Coordinator:
-    return Coordinator(key=key, node_id=-1, host="", port=-1, error_code=code)
+def _nobody(key: str, code: ErrorCode) -> CoordinatorEndpoint:
+    return CoordinatorEndpoint(key=key, node_id=-1, host="", port=-1, error_code=code)
 
 
 API = served(SPEC, handle)

@@ -1,8 +1,5 @@
-"""The parts that the APIs of groups share: which node answers for a group, which permissions
-clients need, and the edits of a group's offsets.
-
-Rule: groups have no members, since there are no records to read. Their offsets are those that
-administrators have set.
+"""The parts that the APIs of groups share: which permissions clients need, and the edits of a
+group's offsets, which administrators set through the controller.
 """
 
 from collections.abc import Callable, Mapping
@@ -13,20 +10,16 @@ from immutables import Map
 from ...admin.changes import Change
 from ...admin.groups import KIND
 from ...admin.permissions import Permission
-from ...cluster.coordinators import COORDINATED_BY, CoordinatorType, coordinator_of
+from ...cluster.coordinators import CoordinatorType, coordinator_of
 from ...cluster.entities import Topic
 from ...cluster.errors import Refusal
 from ...cluster.groups import Group
 from ...cluster.image import Image
-from ...cluster.znodes.groups import group_path, name_of
+from ...cluster.znodes.groups import group_path
 from ...network.serving.context import RequestContext
 from ...protocol.acls import AclOperation, AclResourceType
-from ..broker.view import BrokerView
 from .controller_port import ControllerPort
 from .entity_changes import EntityEdit
-
-EMPTY, DEAD = "Empty", "Dead"
-"""The states of a group without members that exists, and of one that does not."""
 
 DESCRIBE_GROUP = Permission(AclOperation.DESCRIBE, AclResourceType.GROUP, "GROUP_AUTHORIZATION_FAILED for the group")
 DESCRIBE_TOPIC = Permission(
@@ -36,23 +29,10 @@ DESCRIBE_TOPIC = Permission(
 )
 
 
-def is_coordinated_by(broker_id: int, topics: Mapping[str, Topic], group_id: str) -> bool:
-    """Whether a broker coordinates this group: it leads the group's partition of the offsets'
-    topic.
-    """
-    return coordinator_of(group_id, topics.get(COORDINATED_BY[CoordinatorType.GROUP])) == broker_id
-
-
-def receiving_node(port: ControllerPort, context: RequestContext) -> int:
-    """Return the id of the node to which the client sent the request."""
-    return context.origin.received_node if context.forwarded else port.broker_id
-
-
-def group_at(view: BrokerView, group_id: str) -> Group | None:
-    """Return a group that exists, as this node knows it."""
-    image = view.cache.image
-    group = image.groups.get(name_of(group_id))
-    return group if group is not None and group.exists(image.topics) else None
+def reached_coordinator(port: ControllerPort, context: RequestContext, group_id: str) -> bool:
+    """Whether the node to which the client sent the request coordinates this group."""
+    receiver = context.origin.received_node if context.forwarded else port.broker_id
+    return coordinator_of(CoordinatorType.GROUP, group_id, port.cache.image.topics) == receiver
 
 
 def edit_of(

@@ -1,7 +1,5 @@
-"""InitProducerId (22) gives a producer an id.
-
-With a transactional id it is also how administrators fence the producers of that id. There can be
-none, so nothing is kept of it: the answer has an id that no producer had, and its first epoch.
+"""InitProducerId (22) gives a producer an id. With a transactional id it is also how administrators
+fence the producers of that id.
 """
 
 from collections.abc import Awaitable
@@ -14,43 +12,32 @@ from ...protocol.acls import AclOperation, AclResourceType
 from ...protocol.api_keys import ApiKey
 from ...protocol.error_codes import ErrorCode
 from ...protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
-from ..broker.producer_ids import ProducerIds
+from ..broker.coordinator import NO_ID, Coordinator, without_producer_id
 from ..broker.view import BrokerView
-from .transactions import WRITE_TRANSACTIONAL_ID, is_coordinated_here
 
+WRITE_TRANSACTIONAL_ID = Permission(
+    AclOperation.WRITE, AclResourceType.TRANSACTIONAL_ID, "TRANSACTIONAL_ID_AUTHORIZATION_FAILED for the id"
+)
 IDEMPOTENT_WRITE = Permission(
     AclOperation.IDEMPOTENT_WRITE,
     AclResourceType.CLUSTER,
     "or, without a transactional id, Write on any topic: else CLUSTER_AUTHORIZATION_FAILED",
 )
 WRITE_TOPIC = Permission(AclOperation.WRITE, AclResourceType.TOPIC, IDEMPOTENT_WRITE.otherwise)
-NO_ID = -1
 NAMES_AT_ONCE = 100
 """How many topics are asked about in a step."""
 
 
 def handle(
-    view: BrokerView,
-    producer_ids: ProducerIds,
-    context: RequestContext,
-    request: InitProducerIdRequest,
+    view: BrokerView, coordinator: Coordinator, context: RequestContext, request: InitProducerIdRequest
 ) -> Steps[InitProducerIdResponse | Awaitable[InitProducerIdResponse]]:
-    code = yield from _refused(view, context, request)
-    return _without_id(code) if code else _with_id(producer_ids)
+    code = yield from _refused(view, coordinator, context, request)
+    return without_producer_id(code) if code else coordinator.init_producer(request)
 
 
-async def _with_id(producer_ids: ProducerIds) -> InitProducerIdResponse:
-    producer_id = await producer_ids.next_id()
-    if producer_id is None:
-        return _without_id(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
-    return InitProducerIdResponse(producer_id=producer_id)
-
-
-def _without_id(code: ErrorCode) -> InitProducerIdResponse:
-    return InitProducerIdResponse(error_code=code, producer_id=NO_ID, producer_epoch=NO_ID)
-
-
-def _refused(view: BrokerView, context: RequestContext, request: InitProducerIdRequest) -> Steps[ErrorCode]:
+def _refused(
+    view: BrokerView, coordinator: Coordinator, context: RequestContext, request: InitProducerIdRequest
+) -> Steps[ErrorCode]:
     """Return why the producer gets no id, in the order of Kafka's checks, or NONE."""
     name = request.transactional_id
     if name is not None and not context.may(WRITE_TRANSACTIONAL_ID, name):
@@ -63,7 +50,7 @@ def _refused(view: BrokerView, context: RequestContext, request: InitProducerIdR
         return ErrorCode.NONE
     if not 0 < request.transaction_timeout_ms <= view.configs.static.integer("transaction.max.timeout.ms"):
         return ErrorCode.INVALID_TRANSACTION_TIMEOUT
-    return ErrorCode.NONE if is_coordinated_here(view, name) else ErrorCode.NOT_COORDINATOR
+    return ErrorCode.NONE if coordinator.coordinates_transactional_id(name) else ErrorCode.NOT_COORDINATOR
 
 
 def _may_write(view: BrokerView, context: RequestContext) -> Steps[bool]:

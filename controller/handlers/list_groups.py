@@ -1,6 +1,8 @@
-"""ListGroups (16) lists the groups that this node coordinates. All of them are classic groups
-without members; a group that the client may not describe is left out.
+"""ListGroups (16) lists the groups that this node coordinates, all of them classic ones. A group
+that the client may not describe is left out.
 """
+
+from collections.abc import Sequence
 
 from ...admin.permissions import Permission
 from ...network.serving.api import ServedApi
@@ -9,8 +11,7 @@ from ...process.steps import Steps
 from ...protocol.acls import AclOperation, AclResourceType
 from ...protocol.api_keys import ApiKey
 from ...protocol.messages.list_groups import ListedGroup, ListGroupsRequest, ListGroupsResponse
-from ..broker.view import BrokerView
-from .groups import EMPTY, is_coordinated_by
+from ..broker.coordinator import Coordinator
 
 CLASSIC = "classic"
 LEFT_OUT = "the group is left out"
@@ -20,29 +21,32 @@ DESCRIBE_CLUSTER = Permission(
 DESCRIBE_GROUP = Permission(AclOperation.DESCRIBE, AclResourceType.GROUP, LEFT_OUT)
 
 
-def handle(view: BrokerView, context: RequestContext, request: ListGroupsRequest) -> Steps[ListGroupsResponse]:
-    return ListGroupsResponse(groups=(yield from _groups(view, context)) if _wants(request) else [])
+def handle(coordinator: Coordinator, context: RequestContext, request: ListGroupsRequest) -> Steps[ListGroupsResponse]:
+    if not _lets_through(request.types_filter, CLASSIC):
+        return ListGroupsResponse()
+    return ListGroupsResponse(groups=(yield from _groups(coordinator, context, request.states_filter)))
 
 
-def _wants(request: ListGroupsRequest) -> bool:
-    """Whether the filters let empty classic groups through."""
-    return not (request.states_filter or request.types_filter) or all(
-        not wanted or having.lower() in (each.lower() for each in wanted)
-        for wanted, having in ((request.states_filter, EMPTY), (request.types_filter, CLASSIC))
-    )
+def _lets_through(wanted: Sequence[str], having: str) -> bool:
+    return not wanted or having.lower() in (each.lower() for each in wanted)
 
 
-def _groups(view: BrokerView, context: RequestContext) -> Steps[list[ListedGroup]]:
+def _groups(coordinator: Coordinator, context: RequestContext, states: Sequence[str]) -> Steps[list[ListedGroup]]:
     found: list[ListedGroup] = []
-    topics, sees_all = view.cache.image.topics, context.may(DESCRIBE_CLUSTER, logs_denial=False)
-    for group in view.cache.image.groups.values():
+    sees_all = context.may(DESCRIBE_CLUSTER, logs_denial=False)
+    for group in coordinator.groups():
         yield
-        if not group.group_id and not group.header.is_readable:
-            continue  # nobody knows whose znode it is
-        if not is_coordinated_by(view.broker_id, topics, group.group_id) or not group.exists(topics):
+        if group is None or not _lets_through(states, group.state):
             continue
         if sees_all or context.may(DESCRIBE_GROUP, group.group_id, logs_denial=False):
-            found.append(ListedGroup(group_id=group.group_id, group_state=EMPTY, group_type=CLASSIC))
+            found.append(
+                ListedGroup(
+                    group_id=group.group_id,
+                    protocol_type=group.protocol_type,
+                    group_state=group.state,
+                    group_type=CLASSIC,
+                )
+            )
     return found
 
 

@@ -1,5 +1,4 @@
-"""ListOffsets (2) returns the offsets of partitions, which have no records here: the first and the
-next offset are 0, and no record has a time.
+"""ListOffsets (2) returns the offsets of partitions: the first and the next one, or that of a time.
 
 The leader of a partition answers, or for debugging any replica. The order of the checks is Kafka's
 (KafkaApis.handleListOffsetRequestV1AndAbove).
@@ -35,6 +34,7 @@ from ...protocol.messages.list_offsets import (
     ListOffsetsTopic,
     ListOffsetsTopicResponse,
 )
+from ..broker.logs import Logs
 from ..broker.view import BrokerView
 
 DESCRIBE_TOPIC = Permission(
@@ -48,8 +48,6 @@ SUPPORTED_SINCE: Mapping[int, int] = {
     LATEST_TIERED_TIMESTAMP: 9,
 }
 """The first version in which each negative timestamp may be asked for."""
-AT_AN_END = frozenset({LATEST_TIMESTAMP, EARLIEST_TIMESTAMP, EARLIEST_LOCAL_TIMESTAMP})
-"""The timestamps for which an empty log has an offset."""
 DEBUGGING_REPLICA_ID = -2
 """Stands for a client that any replica may answer (Kafka: DEBUGGING_CONSUMER_ID)."""
 ISOLATION_LEVELS = (0, 1)
@@ -63,8 +61,10 @@ VERSIONS_KEPT = 2
 Row = ListOffsetsPartitionResponse
 
 
-def handle(view: BrokerView, context: RequestContext, request: ListOffsetsRequest) -> Steps[ListOffsetsResponse]:
-    reading = Reading(view, context, request)
+def handle(
+    view: BrokerView, logs: Logs, context: RequestContext, request: ListOffsetsRequest
+) -> Steps[ListOffsetsResponse]:
+    reading = Reading(view, logs, context, request)
     denied = yield from context.denied(DESCRIBE_TOPIC, [topic.name for topic in request.topics])
     allowed_first = sorted(request.topics, key=lambda topic: topic.name in denied) if denied else request.topics
     rows = yield from reading.topics(allowed_first, denied)
@@ -74,8 +74,9 @@ def handle(view: BrokerView, context: RequestContext, request: ListOffsetsReques
 class Reading:
     """Answers one request from the image at its beginning."""
 
-    def __init__(self, view: BrokerView, context: RequestContext, request: ListOffsetsRequest) -> None:
+    def __init__(self, view: BrokerView, logs: Logs, context: RequestContext, request: ListOffsetsRequest) -> None:
         self._image: Image = view.cache.image
+        self._logs = logs
         self._kept = view.encoded.offsets
         self._broker_id = view.broker_id
         self._context = context
@@ -88,7 +89,7 @@ class Reading:
 
     def topics(self, asked: Sequence[ListOffsetsTopic], denied: Container[str]) -> Steps[list[bytes]]:
         """Return the encoded topics. Those of which no partition is named twice are kept until the
-        topic changes.
+        topic or a log changes.
         """
         is_kept = self._is_usual and len({each.name for each in asked}) == len(asked)
         topics, version, rows = self._image.topics, self._version, []
@@ -97,7 +98,7 @@ class Reading:
             if topic is None or not is_kept or each.name in denied:
                 row, code = yield from self._topic(each, is_denied=each.name in denied)
             else:
-                kept = self._kept.get((version, each.name), topic, each)
+                kept = self._kept.get((version, each.name), topic, (self._logs.revision, each))
                 row, code = kept or (yield from self._kept_topic(each, topic))
             self._context.note(code)
             rows.append(row)
@@ -105,12 +106,13 @@ class Reading:
         return rows
 
     def _kept_topic(self, asked: ListOffsetsTopic, topic: Topic) -> Steps[tuple[bytes, int]]:
+        question = (self._logs.revision, asked)
         answer = yield from self._topic(asked, is_denied=False)
         has_tags = asked.unknown_tags is not None or any(row.unknown_tags is not None for row in asked.partitions)
         is_plain = not has_tags and not self._repeated
         if is_plain and len(asked.partitions) <= len(topic.partitions):  # what is kept is bounded by the cluster
             most = VERSIONS_KEPT * len(self._image.topics)
-            self._kept.keep((self._version, topic.name), topic, asked, answer, most)
+            self._kept.keep((self._version, topic.name), topic, question, answer, most)
         return answer
 
     def _topic(self, topic: ListOffsetsTopic, *, is_denied: bool) -> Steps[tuple[bytes, int]]:
@@ -151,14 +153,15 @@ class Reading:
         return partition.leader == self._broker_id
 
     def _answer(self, topic: str, asked: ListOffsetsPartition) -> Row:
-        partition = self._image.partition(topic, asked.partition_index)
-        if partition is None or asked.timestamp not in AT_AN_END:
-            return Row(partition_index=asked.partition_index)
+        index = asked.partition_index
+        found = self._logs.find(self._image.topics[topic], index, asked.timestamp)
+        if found is None:
+            return Row(partition_index=index)
         if self._version == 0:
-            offsets = [0] if asked.max_num_offsets > 0 else []
-            return Row(partition_index=asked.partition_index, old_style_offsets=offsets)
-        epoch = partition.leader_epoch if self._version >= LEADER_EPOCH_SINCE else NO_EPOCH
-        return Row(partition_index=asked.partition_index, offset=0, leader_epoch=epoch)
+            offsets = [found.offset] if asked.max_num_offsets > 0 else []
+            return Row(partition_index=index, old_style_offsets=offsets)
+        epoch = found.leader_epoch if self._version >= LEADER_EPOCH_SINCE else NO_EPOCH
+        return Row(partition_index=index, timestamp=found.timestamp, offset=found.offset, leader_epoch=epoch)
 
 
 def _repeated_partitions(topics: Sequence[ListOffsetsTopic]) -> frozenset[tuple[str, int]]:

@@ -1,11 +1,12 @@
-"""ListTransactions (66): there are no transactions, so the list is always empty. States that do not
-exist are named, as in Kafka.
+"""ListTransactions (66) lists the transactions that this node coordinates, and names the states
+asked for that do not exist, as Kafka does.
 """
 
 from ...network.serving.api import ServedApi
 from ...network.serving.context import RequestContext
 from ...protocol.api_keys import ApiKey
 from ...protocol.messages.list_transactions import ListTransactionsRequest, ListTransactionsResponse
+from ..broker.coordinator import Coordinator
 
 STATES = frozenset(
     {
@@ -19,12 +20,15 @@ STATES = frozenset(
         "PrepareEpochFence",
     }
 )
-"""The states that a transaction has in Kafka."""
 
 
-def handle(_context: RequestContext, request: ListTransactionsRequest) -> ListTransactionsResponse:
-    unknown = sorted({*request.state_filters} - STATES)
-    return ListTransactionsResponse(unknown_state_filters=unknown)
+def handle(
+    coordinator: Coordinator, _context: RequestContext, request: ListTransactionsRequest
+) -> ListTransactionsResponse:
+    return ListTransactionsResponse(
+        unknown_state_filters=sorted({*request.state_filters} - STATES),
+        transaction_states=list(coordinator.transactions(request)),
+    )
 
 
 API = ServedApi(

@@ -32,7 +32,7 @@ from ...protocol.messages.offset_commit import (
 )
 from .controller_port import ControllerPort
 from .entity_changes import EntityEdit, change_entities
-from .groups import edit_of, has_partition, is_coordinated_by, receiving_node, refusing
+from .groups import edit_of, has_partition, reached_coordinator, refusing
 
 
 class _Checked(msgspec.Struct):
@@ -74,7 +74,7 @@ async def handle(port: ControllerPort, context: RequestContext, request: OffsetC
     topics = port.controller.serving().image.topics
     checked = await _checked(port, context, request)
     kept = checked.kept
-    if kept and not is_coordinated_by(receiving_node(port, context), port.cache.image.topics, request.group_id):
+    if kept and not reached_coordinator(port, context, request.group_id):
         checked.refuse_all(ErrorCode.NOT_COORDINATOR)
     elif kept or checked.first:
         edit = _edit(context, request, kept, checked.first, topics)

@@ -18,7 +18,7 @@ from ...protocol.messages.offset_delete import (
 )
 from .controller_port import ControllerPort
 from .entity_changes import change_entities
-from .groups import edit_of, has_partition, is_coordinated_by, receiving_node, refusing
+from .groups import edit_of, has_partition, reached_coordinator, refusing
 
 
 async def handle(port: ControllerPort, context: RequestContext, request: OffsetDeleteRequest) -> OffsetDeleteResponse:
@@ -42,7 +42,7 @@ async def handle(port: ControllerPort, context: RequestContext, request: OffsetD
         change = refusing(group_id, Refusal(ErrorCode.GROUP_AUTHORIZATION_FAILED), operations)
     elif not group_id:
         change = refusing(group_id, Refusal(ErrorCode.INVALID_GROUP_ID), operations)
-    elif not is_coordinated_by(receiving_node(port, context), port.cache.image.topics, group_id):
+    elif not reached_coordinator(port, context, group_id):
         return OffsetDeleteResponse(error_code=ErrorCode.NOT_COORDINATOR)
     (outcome,) = await change_entities(port, context, request, [change])
     if outcome.refusal is not None:

@@ -1,4 +1,4 @@
-"""OffsetFetch (9) returns the offsets of groups that administrators have set.
+"""OffsetFetch (9) returns the offsets of groups.
 
 What the client may not see is left out if it asked for all topics, and refused if it named them. An
 offset that was never set is -1; in version 0 it is UNKNOWN_TOPIC_OR_PARTITION.
@@ -22,8 +22,8 @@ from ...protocol.messages.offset_fetch import (
     OffsetFetchResponse,
     OffsetFetchTopic,
 )
-from ..broker.view import BrokerView
-from .groups import DESCRIBE_GROUP, DESCRIBE_TOPIC, group_at, is_coordinated_by
+from ..broker.coordinator import Coordinator
+from .groups import DESCRIBE_GROUP, DESCRIBE_TOPIC
 
 MANY_GROUPS_SINCE, ERROR_OF_GROUP_SINCE, NO_ERROR_SINCE = 8, 2, 1
 """The first versions with several groups, with an error for a whole group, and without an error for
@@ -34,15 +34,17 @@ Topics = Sequence[OffsetFetchTopic] | None
 Offsets = Mapping[str, Mapping[int, CommittedOffset]]
 
 
-def handle(view: BrokerView, context: RequestContext, request: OffsetFetchRequest) -> Steps[OffsetFetchResponse]:
+def handle(
+    coordinator: Coordinator, context: RequestContext, request: OffsetFetchRequest
+) -> Steps[OffsetFetchResponse]:
     count = RowCount()
     if context.api_version >= MANY_GROUPS_SINCE:
         groups = []
         for each in request.groups:
-            groups.append((yield from _group(view, context, count, each.group_id, each.topics)))
+            groups.append((yield from _group(coordinator, context, count, each.group_id, each.topics)))
             yield
         return OffsetFetchResponse(groups=groups)
-    found = yield from _group(view, context, count, request.group_id, request.topics)
+    found = yield from _group(coordinator, context, count, request.group_id, request.topics)
     if found.error_code and context.api_version < ERROR_OF_GROUP_SINCE:
         return OffsetFetchResponse(
             topics=[_refused(topic, ErrorCode(found.error_code)) for topic in request.topics or ()]
@@ -51,7 +53,7 @@ def handle(view: BrokerView, context: RequestContext, request: OffsetFetchReques
 
 
 def _group(
-    view: BrokerView,
+    coordinator: Coordinator,
     context: RequestContext,
     count: RowCount,
     group_id: str,
@@ -60,17 +62,17 @@ def _group(
     code = ErrorCode.NONE
     if not context.may(DESCRIBE_GROUP, group_id):
         code = ErrorCode.GROUP_AUTHORIZATION_FAILED
-    elif not is_coordinated_by(view.broker_id, view.cache.image.topics, group_id):
+    elif not coordinator.coordinates_group(group_id):
         code = ErrorCode.NOT_COORDINATOR
     if code:
         return FetchedOffsetsOfGroup(group_id=group_id, error_code=code)
-    group = group_at(view, group_id)
-    kept: Offsets = {} if group is None else group.live(view.cache.image.topics)
+    committed = coordinator.offsets(group_id)
+    kept = committed.by_topic
     if topics is None:
-        count.add(sum(map(len, kept.values())), 0 if group is None else group.size)
+        count.add(sum(map(len, kept.values())), committed.size)
         found = yield from _all(context, kept)
     else:
-        count.add(sum(len(topic.partition_indexes) for topic in topics), 0 if group is None else group.size)
+        count.add(sum(len(topic.partition_indexes) for topic in topics), committed.size)
         found = yield from _named(context, kept, topics)
     return FetchedOffsetsOfGroup(group_id=group_id, topics=found)
 

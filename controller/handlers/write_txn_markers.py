@@ -1,5 +1,5 @@
 """WriteTxnMarkers (27), by which administrators abort hanging transactions at the leaders of their
-partitions. There are no transactions here, so a marker ends none and is kept nowhere.
+partitions.
 """
 
 from collections.abc import Iterator
@@ -21,6 +21,7 @@ from ...protocol.messages.write_txn_markers import (
     WriteTxnMarkersRequest,
     WriteTxnMarkersResponse,
 )
+from ..broker.logs import Logs
 from ..broker.view import BrokerView
 
 ALTER_CLUSTER = Permission(
@@ -34,14 +35,16 @@ NODE = Permission(
 
 
 def handle(
-    view: BrokerView, context: RequestContext, request: WriteTxnMarkersRequest
+    view: BrokerView, logs: Logs, context: RequestContext, request: WriteTxnMarkersRequest
 ) -> Steps[WriteTxnMarkersResponse]:
     may_write = context.may(ALTER_CLUSTER, logs_denial=False) or context.may(NODE)
     found: dict[int, dict[str, dict[int, ErrorCode]]] = {}
     for marker in request.markers:
         for topic in marker.topics:
             for index in topic.partition_indexes:
-                code = _code(view, topic.name, index) if may_write else ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+                code = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+                if may_write:
+                    code = _write(view, logs, topic.name, index, marker)
                 found.setdefault(marker.producer_id, {}).setdefault(topic.name, {})[index] = code
                 yield
     return WriteTxnMarkersResponse(
@@ -52,15 +55,18 @@ def handle(
     )
 
 
-def _code(view: BrokerView, name: str, index: int) -> ErrorCode:
-    """Return what a marker in a partition comes to. Of a partition without a replica here this node
-    knows nothing, as in Kafka.
+def _write(view: BrokerView, logs: Logs, name: str, index: int, marker: TransactionMarker) -> ErrorCode:
+    """Write a marker into a partition, and return its error. A partition without a replica here is
+    unknown to this node, as in Kafka.
     """
     topic = view.cache.image.topics.get(name)
     partition = None if topic is None else topic.partition(index)
-    if partition is None or view.broker_id not in partition.replicas:
+    if topic is None or partition is None or view.broker_id not in partition.replicas:
         return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-    return ErrorCode.NONE if partition.leader == view.broker_id else ErrorCode.NOT_LEADER_OR_FOLLOWER
+    if partition.leader != view.broker_id:
+        return ErrorCode.NOT_LEADER_OR_FOLLOWER
+    logs.write_marker(topic, index, marker)
+    return ErrorCode.NONE
 
 
 def _topic(name: str, codes: dict[int, ErrorCode]) -> MarkerTopicResult:

@@ -21,10 +21,11 @@ from ...store.base import Store
 from ...store.sessions import Absence
 from ..active.active_controller import ActiveController, LocalController
 from ..broker.auto_creation import AutoCreation
+from ..broker.coordinator import Coordinator, GroupOffsets
 from ..broker.delegation_tokens import DelegationTokens
 from ..broker.dynamic_configs import DynamicConfigs
 from ..broker.image_reader import ImageReader
-from ..broker.log_dirs import LogDirs
+from ..broker.logs import Logs
 from ..broker.node_quotas import NodeQuotas
 from ..broker.node_security import NodeSecurity
 from ..broker.producer_ids import ProducerIds
@@ -80,8 +81,9 @@ class Node:
         for publisher in (configs, self.quotas, self.security, self.delegation_tokens):
             self.cache.on_change(publisher.publish)
         self.reader = ImageReader(self.cache, self.broker_id)
-        self.log_dirs = LogDirs(config)
+        self.logs = Logs(config)
         self.producer_ids = ProducerIds()
+        self.coordinator: Coordinator = GroupOffsets(self.broker_id, self.cache, self.producer_ids)
         self.topic_overrides = TopicOverrides(store, self._controllers_image)
         self.own_configs = OwnConfigs(self.topic_overrides, tls)
         self.elected = ElectedController(self.cache, self.reader, store, self.epoch)

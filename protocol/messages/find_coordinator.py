@@ -12,7 +12,7 @@ class FindCoordinatorRequest(WireStruct):
     coordinator_keys: Annotated[list[str], since(4)] = []
 
 
-class Coordinator(WireStruct):
+class CoordinatorEndpoint(WireStruct):
     key: str = ""
     node_id: Int32 = 0
     host: str = ""
@@ -29,4 +29,4 @@ class FindCoordinatorResponse(WireStruct):
     node_id: Annotated[Int32, until(3)] = 0
     host: Annotated[str, until(3)] = ""
     port: Annotated[Int32, until(3)] = 0
-    coordinators: Annotated[list[Coordinator], since(4)] = []
+    coordinators: Annotated[list[CoordinatorEndpoint], since(4)] = []
