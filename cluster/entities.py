@@ -271,7 +271,7 @@ class FinalizedFeatures(msgspec.Struct, frozen=True):
 NO_FEATURES = FinalizedFeatures()
 
 
-class DelegationToken(msgspec.Struct, frozen=True):
+class TokenInformation(msgspec.Struct, frozen=True):
     """A delegation token, without its HMAC. Times are in milliseconds since 1970, principals of the
     form `User:alice`.
     """

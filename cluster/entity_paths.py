@@ -16,18 +16,18 @@ from .entities import (
     NO_FEATURES,
     UNREADABLE,
     AclEntries,
-    DelegationToken,
     EntityConfigs,
     FinalizedFeatures,
+    TokenInformation,
 )
 from .groups import NO_ZNODE, CommittedOffset, Group, GroupHeader, Place
 from .image import Image
 from .znodes import acls, groups, layout, tokens
 from .znodes.entity_names import CLIENT_ROOTS, CLIENTS, USERS
 
-Entity = EntityConfigs | AclEntries | DelegationToken | FinalizedFeatures | GroupHeader | CommittedOffset
+Entity = EntityConfigs | AclEntries | TokenInformation | FinalizedFeatures | GroupHeader | CommittedOffset
 """The content of one znode; None where there is no such znode, or no token that can be read."""
-Value = Mapping[str, str] | frozenset[AccessControlEntry] | DelegationToken | Group | None
+Value = Mapping[str, str] | frozenset[AccessControlEntry] | TokenInformation | Group | None
 """The content of an entity without the version of its znode."""
 CONFIGS = f"{layout.CONFIG}/"
 CONFIG_ROOTS = tuple(f"{CONFIGS}{root}" for root in (layout.BROKERS_ENTITY, *CLIENT_ROOTS))
@@ -78,7 +78,7 @@ def value_of(image: Image, path: str) -> tuple[Value, int]:
             return dict(entity.configs), entity.version
         case AclEntries():
             return entity.entries, entity.version
-        case DelegationToken():
+        case TokenInformation():
             return entity, entity.version
         case GroupHeader():
             return image.groups[path.removeprefix(GROUPS)], entity.version
@@ -94,7 +94,7 @@ def with_changes(image: Image, found: Mapping[str, Entity | None]) -> Image:
             assert entity is None or isinstance(entity, EntityConfigs)
             image = image.with_configs(path.removeprefix(CONFIGS), entity or NO_ENTITY_CONFIGS)
         elif path.startswith(TOKENS):
-            assert entity is None or isinstance(entity, DelegationToken)
+            assert entity is None or isinstance(entity, TokenInformation)
             image = image.with_token(path.removeprefix(TOKENS), entity)
         elif path == layout.FEATURE:
             assert entity is None or isinstance(entity, FinalizedFeatures)
@@ -195,7 +195,7 @@ def with_entities(image: Image, found: Mapping[str, Entity | None]) -> Image:
                 pattern = acls.pattern_at(path)
                 assert pattern is not None
                 patterns[pattern] = entity
-            case DelegationToken():
+            case TokenInformation():
                 ids[entity.token_id] = entity
             case _:
                 others[path] = entity

@@ -20,10 +20,10 @@ from .entities import (
     NO_TOPIC_ID,
     AclEntries,
     Broker,
-    DelegationToken,
     EntityConfigs,
     FinalizedFeatures,
     Partition,
+    TokenInformation,
     Topic,
 )
 from .group_rooms import NO_ROOM, GroupRoom
@@ -33,7 +33,7 @@ from .topic_names import NameIndex
 NO_CONTROLLER = -1
 
 Key = TypeVar("Key", bound=Hashable)
-Stored = TypeVar("Stored", EntityConfigs, AclEntries, DelegationToken, Group)
+Stored = TypeVar("Stored", EntityConfigs, AclEntries, TokenInformation, Group)
 """The kinds of objects that have a version in the store."""
 
 
@@ -63,7 +63,7 @@ class Image(msgspec.Struct, frozen=True):
     """
     acls: Map[ResourcePattern, AclEntries] = Map()
     """The ACLs of all resource patterns that have any."""
-    tokens: Map[str, DelegationToken] = Map()
+    tokens: Map[str, TokenInformation] = Map()
     """The delegation tokens by id, those that have expired included."""
     features: FinalizedFeatures = NO_FEATURES
     groups: Map[str, Group] = Map()
@@ -172,7 +172,7 @@ class Image(msgspec.Struct, frozen=True):
     def with_acls(self, pattern: ResourcePattern, acls: AclEntries) -> "Image":
         return msgspec.structs.replace(self, acls=_with(self.acls, pattern, acls))
 
-    def with_token(self, token_id: str, token: DelegationToken | None) -> "Image":
+    def with_token(self, token_id: str, token: TokenInformation | None) -> "Image":
         return msgspec.structs.replace(self, tokens=_with(self.tokens, token_id, token))
 
     def with_features(self, features: FinalizedFeatures) -> "Image":

@@ -15,7 +15,7 @@ from ..network.transport import Transport
 from ..security.caller import Caller
 from ..security.listeners import server_listeners
 from .broker import OfferedBroker
-from .channel import Channel
+from .channel import ClientChannel
 from .cluster import UpstreamCluster
 from .configuration import GatewayConfig
 from .held_requests import Shared
@@ -123,5 +123,5 @@ class Gateway:
         await self.server.open_for([listener], partial(self._channel, broker))
         return self.server.ports[name]
 
-    def _channel(self, broker: OfferedBroker, transport: Transport, caller: Caller) -> Channel:
-        return Channel(transport, caller, broker, self._identity.logins.of(caller), self._shared)
+    def _channel(self, broker: OfferedBroker, transport: Transport, caller: Caller) -> ClientChannel:
+        return ClientChannel(transport, caller, broker, self._identity.logins.of(caller), self._shared)

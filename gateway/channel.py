@@ -32,7 +32,7 @@ LAST_ANSWERS_SECONDS = 10.0
 """How long a client that sends no more gets the responses to what it has sent."""
 
 
-class Channel:
+class ClientChannel:
     """Serves one client until either end closes its connection."""
 
     def __init__(self, client: Transport, caller: Caller, broker: OfferedBroker, login: Login, shared: Shared) -> None:

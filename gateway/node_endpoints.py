@@ -158,7 +158,7 @@ class _Response:
 # ------------------------------------------------------------------ the last tagged fields
 
 
-class Endpoint(msgspec.Struct, frozen=True):
+class NodeEndpoint(msgspec.Struct, frozen=True):
     """Where a broker is reached, as a response says it."""
 
     node_id: int
@@ -204,7 +204,7 @@ def _readable() -> Iterator[None]:
         raise MalformedMessage("the end of a response cannot be read") from error
 
 
-async def _own(endpoints: list[Endpoint], brokers: UpstreamCluster) -> bytes:
+async def _own(endpoints: list[NodeEndpoint], brokers: UpstreamCluster) -> bytes:
     """Return the endpoints with the gateway's addresses, encoded, without those it does not stand
     for.
     """
@@ -226,8 +226,7 @@ def _fields(section: bytes) -> dict[int, bytes]:
     return fields
 
 
-def _endpoints(data: bytes) -> tuple[list[Endpoint], int]:
-    """Return the endpoints, and the position after them."""
+def _endpoints(data: bytes) -> tuple[list[NodeEndpoint], int]:
     count, last = read_uvarint(data, 0)
     endpoints = []
     for _ in range(count - 1):
@@ -240,7 +239,7 @@ def _endpoints(data: bytes) -> tuple[list[Endpoint], int]:
         size, last = read_uvarint(data, rest)  # the rack, which may be null
         last = _after_tags(data, last + max(0, size - 1) + 1)
         node_id = int.from_bytes(data[start : start + _INT32], "big", signed=True)
-        endpoints.append(Endpoint(node_id, Address(host, port), data[rest : last + 1]))
+        endpoints.append(NodeEndpoint(node_id, Address(host, port), data[rest : last + 1]))
     return endpoints, last + 1
 
 
@@ -254,7 +253,7 @@ def _after_tags(data: bytes, start: int) -> int:
     return last
 
 
-def _encoded_endpoints(endpoints: list[tuple[Endpoint, Address]]) -> bytes:
+def _encoded_endpoints(endpoints: list[tuple[NodeEndpoint, Address]]) -> bytes:
     parts = [uvarint(len(endpoints) + 1)]
     for endpoint, address in endpoints:
         host = address.host.encode()

@@ -30,7 +30,6 @@ class HostPattern(msgspec.Struct, frozen=True):
 
     @property
     def differs(self) -> bool:
-        """Whether each broker has a host of its own."""
         return NODE_ID in self.text
 
     def host_of(self, broker_id: int) -> str:

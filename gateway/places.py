@@ -69,7 +69,6 @@ class NextPorts:
                 return Address(self._brokers.host_of(broker_id), port)
 
     def _take(self, name: str) -> int:
-        """Return the next port, or 0 for any."""
         port = self._next
         if port > MAX_PORT:
             raise ConfigurationError(f"No port is left for the listener {name}: give a lower port by --listen.")

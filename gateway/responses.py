@@ -30,7 +30,7 @@ class Responses:
         self._service = service
 
     def move_of(self, api: PassedApi, head: RequestHead) -> Move | None:
-        """Return what moves the response to a request; None if it passes as it is."""
+        """Return the function that relays the response; None if its bytes pass untouched."""
         tail = api.tails.get(head.version)
         if tail is not None:
             return partial(node_endpoints.pass_readdressed, tail, self._cluster)

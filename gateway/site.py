@@ -225,7 +225,7 @@ class ShownGateway:
         return counts
 
     async def configs(self, topic: str) -> Mapping[str, str] | None:
-        """Return the configs of a topic, redacted; None if there is no such topic."""
+        """Return the topic's own configs with secrets hidden; None if the topic is unknown."""
         await trio.lowlevel.checkpoint()
         found = self.image.topic(topic)
         return None if found is None else redact_configs(found.configs)

@@ -28,7 +28,7 @@ class WrittenKeys(Mistakes):
         return iter(self.settings)
 
     def text(self, key: str) -> str:
-        """Return a value, empty if the key was not written."""
+        """Return a trimmed value, or an empty text if nobody has set it."""
         return self.settings[key].text.strip() if key in self.settings else ""
 
     def note(self, sentence: str) -> None:

@@ -9,7 +9,7 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta, Struct
 
-from ..entities import DelegationToken
+from ..entities import TokenInformation
 from .content import Int, MalformedZnodeError, check_fit, read, write
 from .entity_names import is_node_name, sanitized, unsanitized
 
@@ -41,7 +41,7 @@ def token_path(token_id: str) -> str:
     return f"{ROOT}/{token_id}"
 
 
-def encode_token(token: DelegationToken) -> bytes:
+def encode_token(token: TokenInformation) -> bytes:
     return write(
         TokenZnode(
             version=3,
@@ -56,7 +56,7 @@ def encode_token(token: DelegationToken) -> bytes:
     )
 
 
-def decode_token(token_id: str, data: bytes | None, version: int) -> DelegationToken:
+def decode_token(token_id: str, data: bytes | None, version: int) -> TokenInformation:
     """Decode the token in a znode of this name and version. Before Kafka 3.3 the requester was
     always the owner.
     """
@@ -68,7 +68,7 @@ def decode_token(token_id: str, data: bytes | None, version: int) -> DelegationT
     if not all(":" in each for each in principals):
         raise MalformedZnodeError("a principal of the delegation token is not of the form Type:name")
     owner, requester, *renewers = principals
-    return DelegationToken(
+    return TokenInformation(
         token_id=token_id,
         owner=owner,
         requester=requester,

@@ -17,8 +17,8 @@ from ...cluster.entities import (
     NO_ENTITY_CONFIGS,
     UNREADABLE,
     AclEntries,
-    DelegationToken,
     EntityConfigs,
+    TokenInformation,
 )
 from ...cluster.entity_paths import CONFIGS, GROUPS, TOKENS, Entity, Value, entity_of
 from ...cluster.errors import Refusal
@@ -41,7 +41,7 @@ def stage_value(draft: Draft, path: str, value: Value) -> StagedElement:
         assert isinstance(value, Mapping)
         return stage_client_configs(draft, path.removeprefix(CONFIGS), value)
     if path.startswith(TOKENS):
-        assert value is None or isinstance(value, DelegationToken)
+        assert value is None or isinstance(value, TokenInformation)
         return stage_token(draft, path.removeprefix(TOKENS), value)
     if path.startswith(GROUPS):
         assert value is None or isinstance(value, Group)
@@ -84,7 +84,7 @@ def stage_acls(draft: Draft, pattern: ResourcePattern, entries: Iterable[AccessC
     return draft.stage(EntitiesChanged({path: after}), [operation, Create(prefix, notice, sequential=True)], key=path)
 
 
-def stage_token(draft: Draft, token_id: str, token: DelegationToken | None) -> StagedElement:
+def stage_token(draft: Draft, token_id: str, token: TokenInformation | None) -> StagedElement:
     """Stage a delegation token that is created or changed, or one that is removed (None). Raises
     Refusal.
     """

@@ -11,7 +11,7 @@ from collections import Counter
 
 from ...clock import now_ms
 from ...cluster.cache import ImageChanges
-from ...cluster.entities import DelegationToken
+from ...cluster.entities import TokenInformation
 from ...cluster.entity_paths import TOKENS
 from ...cluster.image import Image
 from ...security.delegation_tokens import TokenKey, token_password
@@ -35,7 +35,7 @@ class DelegationTokens:
 
     def __init__(self, key: TokenKey | None) -> None:
         self._key = key
-        self._tokens: dict[str, DelegationToken] = {}
+        self._tokens: dict[str, TokenInformation] = {}
         self._hmacs: dict[str, bytes] = {}
         self._ids: dict[bytes, str] = {}
         """The ids of the tokens by HMAC."""
@@ -69,7 +69,7 @@ class DelegationTokens:
                 found = self._hmacs[token_id] = self._key.hmac(token_id)
                 self._ids[found] = token_id
 
-    def _count(self, token: DelegationToken | None, sign: int) -> None:
+    def _count(self, token: TokenInformation | None, sign: int) -> None:
         if token is not None:
             self._characters[token.requester] += sign * _size(token)
 
@@ -83,16 +83,16 @@ class DelegationTokens:
             for mechanism in [name for each, name in self._credentials if each == token_id]:
                 del self._credentials[token_id, mechanism]
 
-    def all(self) -> list[tuple[DelegationToken, bytes]]:
+    def all(self) -> list[tuple[TokenInformation, bytes]]:
         """Return all tokens with their HMACs, those that have expired included."""
         return [(token, self._hmacs[token_id]) for token_id, token in self._tokens.items()]
 
-    def have_room_for(self, token: DelegationToken) -> bool:
+    def have_room_for(self, token: TokenInformation) -> bool:
         """Return whether the principal that creates a token may have one more of this size."""
         size = _size(token)
         return size <= MAX_CHARACTERS_OF_TOKEN and self._characters[token.requester] + size <= MAX_CHARACTERS
 
-    def with_hmac(self, token_hmac: bytes) -> DelegationToken | None:
+    def with_hmac(self, token_hmac: bytes) -> TokenInformation | None:
         token_id = self._ids.get(token_hmac)
         return None if token_id is None else self._tokens[token_id]
 
@@ -133,5 +133,5 @@ class DelegationTokens:
             )
 
 
-def _size(token: DelegationToken) -> int:
+def _size(token: TokenInformation) -> int:
     return SIZE_OF_TOKEN + len(token.owner) + len(token.requester) + sum(map(len, token.renewers))

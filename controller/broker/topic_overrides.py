@@ -22,7 +22,7 @@ MAX_KEPT = 10_000
 Configs = Mapping[str, str]
 
 
-class Known(msgspec.Struct):
+class KnownConfigs(msgspec.Struct):
     topic_id: bytes
     configs: Configs = {}
     is_stale: bool = False
@@ -40,7 +40,7 @@ class TopicOverrides:
         """
         self._store = store
         self._controller_image = controller_image
-        self._kept: OrderedDict[str, Known] = OrderedDict()
+        self._kept: OrderedDict[str, KnownConfigs] = OrderedDict()
         self._session_id = store.session_id
         """The session that holds the watches."""
         store.on_session(self._session_changed)
@@ -87,9 +87,9 @@ class TopicOverrides:
         if self._store.session_id != self._session_id:
             self._session_id = self._store.session_id
             self._kept.clear()
-        kept = self._kept[topic.name] = Known(topic.topic_id)
+        kept = self._kept[topic.name] = KnownConfigs(topic.topic_id)
         kept.is_stale = True  # until it is read
-        reading = Known(topic.topic_id)
+        reading = KnownConfigs(topic.topic_id)
         entry = await self._store.get(layout.topic_config_path(topic.name), reading.changed)
         reading.configs = entity_configs(f"topic {topic.name}", entry).configs
         if self._kept.get(topic.name) is kept:  # nobody has changed it, or begun to read it, meanwhile

@@ -12,7 +12,7 @@ from ...admin.changes import Change
 from ...admin.create_delegation_token import CREATE_TOKENS, SPEC, operations_of
 from ...admin.delegation_tokens import KIND, set_by, text_of
 from ...clock import now_ms
-from ...cluster.entities import DelegationToken
+from ...cluster.entities import TokenInformation
 from ...cluster.errors import Refusal
 from ...cluster.random_ids import new_id
 from ...cluster.znodes.tokens import token_path
@@ -47,7 +47,7 @@ async def handle(
 ) -> CreateDelegationTokenResponse:
     """Answer a request at the active controller."""
     operations = operations_of(request)
-    token: DelegationToken | None = None
+    token: TokenInformation | None = None
     try:
         token = _new_token(port, tokens, context, request)
         edit = _creation(token, operations)
@@ -62,7 +62,7 @@ async def handle(
 
 def _new_token(
     port: ControllerPort, tokens: DelegationTokens, context: RequestContext, request: CreateDelegationTokenRequest
-) -> DelegationToken:
+) -> TokenInformation:
     """Return the token that a request asks for. The checks have Kafka's order. Raises Refusal."""
     check_channel(context)
     requester, owner = requester_of(context), _owner(context, request)
@@ -74,7 +74,7 @@ def _new_token(
     now, longest = now_ms(), port.configs.static.integer("delegation.token.max.lifetime.ms")
     wanted = request.max_lifetime_ms
     max_ms = now + (longest if wanted <= 0 else min(wanted, longest))
-    token = DelegationToken(
+    token = TokenInformation(
         token_id=base64.urlsafe_b64encode(new_id()).decode().rstrip("="),
         owner=owner,
         requester=requester,
@@ -92,7 +92,7 @@ def _new_token(
     return token
 
 
-def _creation(token: DelegationToken, operations: Mapping[str, str | None]) -> EntityEdit:
+def _creation(token: TokenInformation, operations: Mapping[str, str | None]) -> EntityEdit:
     path = token_path(token.token_id)
     return EntityEdit(Change(token.token_id, KIND, Map(operations), set_by(operations)), path, lambda _none: token)
 
@@ -115,7 +115,7 @@ def _response(
     context: RequestContext,
     request: CreateDelegationTokenRequest,
     code: ErrorCode,
-    token: DelegationToken | None,
+    token: TokenInformation | None,
     token_hmac: bytes = b"",
 ) -> CreateDelegationTokenResponse:
     owner_type, owner_name = type_and_name(_owner(context, request))

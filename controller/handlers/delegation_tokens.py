@@ -13,7 +13,7 @@ from immutables import Map
 
 from ...admin.changes import Change
 from ...admin.delegation_tokens import KIND, NAMELESS, set_by
-from ...cluster.entities import DelegationToken
+from ...cluster.entities import TokenInformation
 from ...cluster.errors import Refusal
 from ...cluster.znodes.tokens import token_path
 from ...network.serving.api import Handler
@@ -62,17 +62,17 @@ async def alter_token(
     tokens: DelegationTokens,
     context: RequestContext,
     request: Any,
-    alter: Callable[[DelegationToken], DelegationToken | None],
+    alter: Callable[[TokenInformation], TokenInformation | None],
     *,
     operations: Mapping[str, str | None],
-) -> tuple[ErrorCode, DelegationToken | None]:
+) -> tuple[ErrorCode, TokenInformation | None]:
     """Alter the token whose HMAC is in the request, if the client is its owner or one of its
     renewers. `alter` returns the token afterwards, None to remove it, and raises Refusal. Return
     the outcome and, after success, the token.
     """
     requester, after = requester_of(context), None
 
-    def edit(token: DelegationToken | None) -> DelegationToken | None:
+    def edit(token: TokenInformation | None) -> TokenInformation | None:
         nonlocal after
         if token is None:
             raise Refusal(ErrorCode.DELEGATION_TOKEN_NOT_FOUND)
@@ -89,7 +89,7 @@ def _edit_of(
     tokens: DelegationTokens,
     context: RequestContext,
     request: Any,
-    edit: Callable[[DelegationToken | None], DelegationToken | None],
+    edit: Callable[[TokenInformation | None], TokenInformation | None],
     operations: Mapping[str, str | None],
 ) -> EntityEdit:
     try:
@@ -103,7 +103,7 @@ def _edit_of(
     return EntityEdit(change, token_path(token.token_id), edit)
 
 
-def expiring_at(token: DelegationToken, now: int, expires_ms: int) -> DelegationToken:
+def expiring_at(token: TokenInformation, now: int, expires_ms: int) -> TokenInformation:
     """Return the token with another time of expiry, which is no later than its maximum lifetime.
     Raises DELEGATION_TOKEN_EXPIRED.
     """

@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 
 from ...admin.delegation_tokens import text_of
 from ...admin.permissions import Permission
-from ...cluster.entities import DelegationToken
+from ...cluster.entities import TokenInformation
 from ...cluster.errors import Refusal
 from ...network.serving.api import ServedApi
 from ...network.serving.context import RequestContext
@@ -30,7 +30,7 @@ DESCRIBE_TOKENS = Permission(
     AclOperation.DESCRIBE_TOKENS, AclResourceType.USER, f"or with this one of them: {LEFT_OUT}"
 )
 
-Found = tuple[DelegationToken, bytes]
+Found = tuple[TokenInformation, bytes]
 
 
 def handle(
@@ -48,7 +48,7 @@ def handle(
     return DescribeDelegationTokenResponse(error_code=ErrorCode.NONE, tokens=rows)
 
 
-def _people(token: DelegationToken) -> Sequence[str]:
+def _people(token: TokenInformation) -> Sequence[str]:
     return (token.owner, token.requester, *token.renewers)
 
 
@@ -66,7 +66,7 @@ def _visible(context: RequestContext, found: Sequence[Found]) -> Collection[str]
     return visible
 
 
-def _row(token: DelegationToken, token_hmac: bytes) -> DescribedDelegationToken:
+def _row(token: TokenInformation, token_hmac: bytes) -> DescribedDelegationToken:
     owner_type, owner_name = type_and_name(token.owner)
     requester_type, requester_name = type_and_name(token.requester)
     return DescribedDelegationToken(

@@ -4,7 +4,7 @@ or removes it at once if that is negative. Its owner and its renewers may do so.
 
 from ...admin.expire_delegation_token import SPEC, operations_of
 from ...clock import now_ms
-from ...cluster.entities import DelegationToken
+from ...cluster.entities import TokenInformation
 from ...network.serving.api import Handler, served
 from ...network.serving.context import RequestContext
 from ...protocol.error_codes import ErrorCode
@@ -33,7 +33,7 @@ async def handle(
     """Answer a request at the active controller."""
     now, period = now_ms(), request.expiry_time_period_ms
 
-    def expire(token: DelegationToken) -> DelegationToken | None:
+    def expire(token: TokenInformation) -> TokenInformation | None:
         return None if period < 0 else expiring_at(token, now, now + period)
 
     code, token = await alter_token(port, tokens, context, request, expire, operations=operations_of(request))

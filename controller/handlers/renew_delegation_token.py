@@ -5,7 +5,7 @@ may do so.
 
 from ...admin.renew_delegation_token import SPEC, operations_of
 from ...clock import now_ms
-from ...cluster.entities import DelegationToken
+from ...cluster.entities import TokenInformation
 from ...network.serving.api import Handler, served
 from ...network.serving.context import RequestContext
 from ...protocol.error_codes import ErrorCode
@@ -36,7 +36,7 @@ async def handle(
     if period < 0:
         period = port.configs.static.integer("delegation.token.expiry.time.ms")
 
-    def renew(token: DelegationToken) -> DelegationToken:
+    def renew(token: TokenInformation) -> TokenInformation:
         return expiring_at(token, now, now + period)
 
     code, token = await alter_token(port, tokens, context, request, renew, operations=operations_of(request))

@@ -23,11 +23,8 @@ from .user_files import ScramUsers, UpstreamUsers
 class Logins(Protocol):
     """The logins of all clients of a gateway."""
 
-    def at(self, listener: Listener) -> Listener:
-        """Return a listener where clients log in so."""
-
-    def of(self, caller: Caller) -> Login:
-        """Return the logins on one connection."""
+    def at(self, listener: Listener) -> Listener: ...
+    def of(self, caller: Caller) -> Login: ...
 
 
 class Identity:

@@ -13,9 +13,9 @@ from minicontroller.cluster.entities import (
     NO_CONFIGS,
     UNREADABLE,
     AclEntries,
-    DelegationToken,
     EntityConfigs,
     Partition,
+    TokenInformation,
     Topic,
 )
 from minicontroller.cluster.entity_paths import is_unreadable
@@ -52,7 +52,7 @@ ALICE = AccessControlEntry("User:alice", "*", AclOperation.READ, PermissionType.
 BOB = AccessControlEntry("User:bob", "*", AclOperation.READ, PermissionType.DENY)
 CAROL = AccessControlEntry("User:carol", "10.0.0.1", AclOperation.ALL, PermissionType.ALLOW)
 SECRET = ResourcePattern(AclResourceType.TOPIC, "secret")
-TOKEN = DelegationToken("id", "User:alice", "User:bob", ("User:c",), 1, 2, 3)
+TOKEN = TokenInformation("id", "User:alice", "User:bob", ("User:c",), 1, 2, 3)
 QUOTA = {"producer_byte_rate": "7"}
 
 
@@ -75,7 +75,7 @@ def of_configs(path: str, configs: Mapping[str, str]) -> Callable[[Draft], Stage
     return lambda draft: stage_client_configs(draft, path, configs)
 
 
-def of_token(token: DelegationToken | None) -> Callable[[Draft], StagedElement]:
+def of_token(token: TokenInformation | None) -> Callable[[Draft], StagedElement]:
     return lambda draft: stage_token(draft, "id", token)
 
 
@@ -123,7 +123,7 @@ async def test_a_change_is_in_force_everywhere_on_zookeeper(cluster: SmallCluste
 async def changed_everywhere(cluster: SmallCluster) -> None:
     for number in range(5):
         quota = {"producer_byte_rate": str(number)}
-        token = DelegationToken("id", "User:alice", "User:bob", ("User:c",), 1, number, 9)
+        token = TokenInformation("id", "User:alice", "User:bob", ("User:c",), 1, number, 9)
         changed = [of_acls(ORDERS, ALICE), of_acls(ORD, ALICE, BOB), of_configs("users/a/clients/b", quota)]
         await write(cluster, *changed, of_token(token))
         expected = ({ORDERS: {ALICE}, ORD: {ALICE, BOB}}, {"users/a/clients/b": quota}, {"id": number})

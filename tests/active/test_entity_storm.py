@@ -13,7 +13,7 @@ import trio
 
 from minicontroller.admin.changes import Change
 from minicontroller.admin.spec import Changes
-from minicontroller.cluster.entities import DelegationToken
+from minicontroller.cluster.entities import TokenInformation
 from minicontroller.cluster.entity_paths import CONFIGS, Entity, differences
 from minicontroller.cluster.errors import Refusal
 from minicontroller.cluster.image import Image
@@ -62,7 +62,7 @@ class Administrator:
     @property
     def edits(self) -> list[EntityEdit]:
         number, pattern = self.number, ResourcePattern(AclResourceType.TOPIC, self.name, PatternType.PREFIXED)
-        token = DelegationToken(self.name, "User:a", "User:a", (), 1, number, 9)
+        token = TokenInformation(self.name, "User:a", "User:a", (), 1, number, 9)
         values: dict[str, Any] = {
             acls.acl_path(pattern): entries(number),
             f"{CONFIGS}users/{self.name}": {RATE: str(number)},

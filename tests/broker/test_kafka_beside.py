@@ -11,7 +11,7 @@ from typing import IO
 import pytest
 import trio
 
-from minicontroller.cluster.entities import DelegationToken
+from minicontroller.cluster.entities import TokenInformation
 from minicontroller.cluster.image import Image
 from minicontroller.cluster.znodes.entity_names import client_entity_path
 from minicontroller.controller.active.active_controller import ActiveController
@@ -56,7 +56,7 @@ ENTRIES = [
 USERS = ("alice", "a b/*+~=,", "ü", "<default>")
 LOGGED_IN = tuple(name for name in USERS if name.isascii())
 """Kafka's SCRAM server reads no other names."""
-TOKEN = DelegationToken("id", "User:ü/*", "User:bob", ("User:a b", "User:c"), 1, 2**45, 2**45)
+TOKEN = TokenInformation("id", "User:ü/*", "User:bob", ("User:a b", "User:c"), 1, 2**45, 2**45)
 
 
 class KafkaBeside(KafkaCluster):

@@ -14,7 +14,7 @@ import trio
 from minicontroller.gateway import held_requests, upstream_link
 from minicontroller.gateway.apis import APIS
 from minicontroller.gateway.broker import OfferedBroker
-from minicontroller.gateway.channel import Channel
+from minicontroller.gateway.channel import ClientChannel
 from minicontroller.gateway.cluster import UpstreamCluster
 from minicontroller.gateway.frames import FrameReader, FrameWriter, size_of
 from minicontroller.gateway.held_requests import Shared
@@ -112,7 +112,7 @@ def _pair() -> tuple[trio.SocketStream, trio.SocketStream]:
     return cast("tuple[trio.SocketStream, trio.SocketStream]", tuple(ends))
 
 
-def _channel(client: trio.SocketStream, broker: HangingBroker, memory: RequestMemory) -> Channel:
+def _channel(client: trio.SocketStream, broker: HangingBroker, memory: RequestMemory) -> ClientChannel:
     caller = Caller(Listener(name="CLIENTS"), "127.0.0.1", 50_000)
     service = Service(APIS)
     shared = Shared(
@@ -125,7 +125,7 @@ def _channel(client: trio.SocketStream, broker: HangingBroker, memory: RequestMe
         counts=Counter(),
     )
     login = PassedLogins(must_log_in=False).of(caller)
-    return Channel(SocketTransport(client), caller, cast("OfferedBroker", broker), login, shared)
+    return ClientChannel(SocketTransport(client), caller, cast("OfferedBroker", broker), login, shared)
 
 
 async def test_a_reviewed_request_keeps_its_room_until_the_broker_has_answered() -> None:
@@ -173,7 +173,7 @@ async def test_a_channel_that_has_ended_waits_for_no_collector(sent: bytes) -> N
             await broker.aclose()
         memory.forget(serving)
         del serving
-        left = [each for each in gc.get_objects() if isinstance(each, Channel | FrameReader | FrameWriter)]
+        left = [each for each in gc.get_objects() if isinstance(each, ClientChannel | FrameReader | FrameWriter)]
         assert left == []
     finally:
         gc.enable()

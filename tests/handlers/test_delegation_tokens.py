@@ -15,7 +15,7 @@ from immutables import Map
 from minicontroller.audit.event import Decision, Effect
 from minicontroller.clock import Clock, now_ms
 from minicontroller.cluster.cache import ImageChanges
-from minicontroller.cluster.entities import DelegationToken
+from minicontroller.cluster.entities import TokenInformation
 from minicontroller.cluster.image import Image
 from minicontroller.cluster.znodes import tokens
 from minicontroller.cluster.znodes.tokens import token_path
@@ -349,7 +349,7 @@ async def test_a_token_is_described_in_all_versions() -> None:
 # ------------------------------------------------------------------ logging in
 
 
-def publish(known: DelegationTokens, **tokens: DelegationToken | None) -> None:
+def publish(known: DelegationTokens, **tokens: TokenInformation | None) -> None:
     """Publish an image with these tokens, by their ids, instead of one with another token."""
     there = {token_id: token for token_id, token in tokens.items() if token is not None}
     before, after = Image(tokens=Map({"another": token()})), Image(tokens=Map(there))
@@ -357,8 +357,8 @@ def publish(known: DelegationTokens, **tokens: DelegationToken | None) -> None:
     known.publish(before, after, changes)
 
 
-def token(owner: str = ALICE, expires_ms: int = 2_000) -> DelegationToken:
-    return DelegationToken("id", owner, owner, (), 0, expires_ms, max(expires_ms, 9_000))
+def token(owner: str = ALICE, expires_ms: int = 2_000) -> TokenInformation:
+    return TokenInformation("id", owner, owner, (), 0, expires_ms, max(expires_ms, 9_000))
 
 
 async def test_a_token_is_a_credential_while_it_is_valid(clock: Clock) -> None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from minicontroller.cluster.entities import DelegationToken
+from minicontroller.cluster.entities import TokenInformation
 from minicontroller.cluster.groups import CommittedOffset, GroupHeader
 from minicontroller.cluster.znodes import acls, groups, tokens
 from minicontroller.cluster.znodes.configs import decode_config_change, encode_config_change
@@ -158,7 +158,7 @@ def test_notifications_are_read_or_refused(data: bytes) -> None:
 @given(PRINCIPALS, PRINCIPALS, st.lists(PRINCIPALS), st.tuples(*[st.integers(0, 2**62)] * 3))
 def test_tokens_are_read_again(owner: str, requester: str, renewers: list[str], times: tuple[int, int, int]) -> None:
     """A token says the same after a round trip, whatever the names in it."""
-    token = DelegationToken("id", owner, requester, tuple(renewers), *times, 7)
+    token = TokenInformation("id", owner, requester, tuple(renewers), *times, 7)
     assert tokens.decode_token("id", tokens.encode_token(token), 7) == token
 
 
@@ -168,7 +168,7 @@ def test_tokens_of_older_kafkas() -> None:
         b'{"version":1,"owner":"User%3Aa","renewers":[],"issueTimestamp":1,"maxTimestamp":3,"expiryTimestamp":2,'
         b'"tokenId":"id"}'
     )
-    assert tokens.decode_token("id", data, 0) == DelegationToken("id", "User:a", "User:a", (), 1, 2, 3, 0)
+    assert tokens.decode_token("id", data, 0) == TokenInformation("id", "User:a", "User:a", (), 1, 2, 3, 0)
     for wrong in (data.replace(b"%3A", b""), data.replace(b'"id"', b'"other"'), data[:-1], b""):
         with pytest.raises(MalformedZnodeError):
             tokens.decode_token("id", wrong, 0)
