@@ -29,7 +29,6 @@ def noun(number: int, one: str, many: str | None = None) -> str:
 
 
 def plural(number: int, one: str, many: str | None = None) -> str:
-    """Return a number with its noun: `1 topic`, `2 topics`."""
     return f"{number} {noun(number, one, many)}"
 
 

@@ -70,7 +70,6 @@ class AclFilter(msgspec.Struct, frozen=True):
 
     @property
     def matches_every_entry(self) -> bool:
-        """Whether all ACLs of a pattern match that the filter is about."""
         return (self.principal, self.host, self.operation, self.permission_type) == (
             None,
             None,

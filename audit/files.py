@@ -91,7 +91,6 @@ class NameParts(NamedTuple):
 
 
 def file_name(cluster_id: str, epoch: int, sequence: int, node: int) -> str:
-    """Return the name of the audit file that begins with this event."""
     return f"audit-{cluster_id}-{epoch:010}-{sequence:012}-{node}{SUFFIX}"
 
 

@@ -214,7 +214,6 @@ def _supposed(event: Decision) -> RecordedState | None:
 
 
 def _as_state(wanted: Requested) -> RecordedState:
-    """Return the state of a requested topic, as if it existed."""
     return RecordedState(
         topic_id="",
         replicas=wanted.replicas,

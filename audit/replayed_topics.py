@@ -111,7 +111,6 @@ class ReplayedCluster:
         self._seen = seen
 
     def changed(self, states: Mapping[str, RecordedState | None]) -> "ReplayedCluster":
-        """Return the cluster with these topics in other states; None stands for no topic."""
         topics = self._topics
         for name, state in states.items():
             topics = topics.changed(name, state)

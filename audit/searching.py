@@ -43,7 +43,6 @@ class SearchCursor(NamedTuple):
 
 
 def parse_cursor(text: str) -> SearchCursor | None:
-    """Parse a cursor; None if the text, which may come from anybody, is not one."""
     file, _, offset = text.rpartition(":")
     valid = (
         name_parts(file) is not None and offset.isascii() and offset.isdigit() and len(offset) <= len(str(END_OF_FILE))

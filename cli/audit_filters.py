@@ -71,7 +71,6 @@ class Filter(NamedTuple):
 
 
 def resources_of(event: AuditEvent) -> Iterable[tuple[str, str]]:
-    """Return kind and name of the resources that an event is about."""
     match event:
         case Decision():
             return ((event.resource, event.name),)

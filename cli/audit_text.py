@@ -113,7 +113,6 @@ def _operation(event: Decision) -> str:
 
 
 def _partitions_named(event: Decision) -> Iterator[str]:
-    """Yield the partitions that a reassignment or a deletion of records names."""
     named = [
         *(f"{each} {'cancelled' if row is None else list(row)}" for each, row in (event.reassignments or {}).items()),
         *(f"{each} before {_offset(at)}" for each, at in (event.delete_records_offsets or {}).items()),

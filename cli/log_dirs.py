@@ -60,7 +60,6 @@ def describe(*, topics: Sequence[str], brokers: Sequence[int], options: AdminOpt
 
 
 def _failures(found: Described) -> list[tuple[str, AdminError]]:
-    """Return what could not be described, each with its name for people."""
     failures: list[tuple[str, AdminError]] = []
     for broker_id, each in found.items():
         if isinstance(each, AdminError):

@@ -80,7 +80,6 @@ def _member(kind: type[Member], number: int) -> Member:
 
 
 def _fields(wanted: AclBindingFilter) -> dict[str, Any]:
-    """Return the fields that the filters of DescribeAcls and DeleteAcls share."""
     return {
         "resource_type_filter": wanted.resource_type,
         "resource_name_filter": wanted.name,

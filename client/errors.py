@@ -102,7 +102,6 @@ Results = dict[K, T | AdminError]
 
 
 def check(code: int, message: str | None = None) -> None:
-    """Raise AdminError if the code is that of an error."""
     if code != ErrorCode.NONE:
         raise AdminError(code, message)
 

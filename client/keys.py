@@ -84,7 +84,6 @@ def is_known(key: str) -> bool:
 
 
 def doubt_about(key: str) -> str:
-    """Return the warning about a key; empty if there is none."""
     if is_followed_by_kafka_alone(key):
         return f"{key} is not supported by this client."
     if is_known(key):

@@ -155,7 +155,6 @@ class Network:
         return self.link(Address(broker.host, broker.port))
 
     async def look(self) -> View:
-        """Learn the brokers and the controller."""
         answer = await self.ask_any(MetadataRequest(topics=[], allow_auto_topic_creation=False), ApiKey.METADATA)
         assert isinstance(answer, MetadataResponse)
         return self.learn(answer)

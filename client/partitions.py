@@ -22,7 +22,6 @@ class PartitionReassignment(msgspec.Struct, frozen=True):
 
     @property
     def target(self) -> tuple[int, ...]:
-        """The broker ids that the partition is to have."""
         return tuple(each for each in self.replicas if each not in self.removing_replicas)
 
 

@@ -28,7 +28,6 @@ class ClientProperties:
         self._prefix = prefix
 
     def text(self, key: str) -> str:
-        """Return a value, empty if the key is not there."""
         entry = self.entries.get(key)
         return "" if entry is None else entry.text.strip()
 
@@ -48,7 +47,6 @@ class ClientProperties:
             raise self.fault(key, f"names a file that cannot be read: {path}: {reason(error)}") from None
 
     def fault(self, key: str, text: str) -> ConfigurationError:
-        """Make an error about a key, to be raised."""
         entry = self.entries.get(key)
         name = self._prefix + key if entry is None else entry.name
         return ConfigurationError(self.placed(key, f"{name} {text}."))

@@ -64,7 +64,6 @@ class Partition(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def is_moving(self) -> bool:
-        """Whether its replicas are being moved by a reassignment."""
         return bool(self.adding_replicas or self.removing_replicas)
 
     @property
@@ -77,11 +76,9 @@ class Partition(msgspec.Struct, frozen=True, gc=False):
         return replica in live and replica not in self.lost_replicas
 
     def is_whole(self, live: frozenset[int]) -> bool:
-        """Whether every replica is online."""
         return not self.lost_replicas and live.issuperset(self.replicas)
 
     def offline(self, live: frozenset[int]) -> tuple[int, ...]:
-        """Return the replicas that are not online when these brokers live."""
         return () if self.is_whole(live) else tuple(r for r in self.replicas if not self.is_online(r, live))
 
 
@@ -160,7 +157,6 @@ class Topic(msgspec.Struct, frozen=True, gc=False):
         return msgspec.structs.replace(self, configs=configs, config_version=version)
 
     def has_configs(self, configs: Mapping[str, str], version: int) -> bool:
-        """Whether the topic has exactly these configs in exactly this version of their znode."""
         return self.config_version == version and self.configs == configs
 
     @property
@@ -190,7 +186,6 @@ class Topic(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def is_complete(self) -> bool:
-        """Whether every partition has a leader."""
         return bool(self.partitions) and all(partition.leader >= 0 for partition in self.partitions)
 
 

@@ -61,7 +61,6 @@ def group_place(path: str) -> tuple[str, Place | None]:
 
 
 def _stored_in(group: Group, place: Place | None) -> GroupHeader | CommittedOffset | None:
-    """Return what the znode of a group, or of an offset, says."""
     if place is None:
         return group.header
     found = group.at(place)
@@ -88,7 +87,6 @@ def value_of(image: Image, path: str) -> tuple[Value, int]:
 
 
 def with_changes(image: Image, found: Mapping[str, Entity | None]) -> Image:
-    """Return the image with these entities at these paths, or without those that are None."""
     for path, entity in found.items():
         if path.startswith(CONFIGS):
             assert entity is None or isinstance(entity, EntityConfigs)
@@ -177,7 +175,6 @@ def closure(paths: Collection[str]) -> set[str]:
 
 
 def paths_of_group(name: str, group: Group) -> Iterator[str]:
-    """Yield the paths of a group's znode, and of the znodes of its offsets."""
     yield f"{GROUPS}{name}"
     for place, each in group.placed():
         if each.version != NO_ZNODE:

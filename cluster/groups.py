@@ -105,7 +105,6 @@ class Group(msgspec.Struct, frozen=True, eq=False):
         return None if partitions is None else partitions.get(place[1])
 
     def live(self, topics: Mapping[str, Topic]) -> Mapping[str, Mapping[int, CommittedOffset]]:
-        """Return the offsets in topics that still exist."""
         found = {
             name: {index: each for index, each in partitions.items() if each.is_live(topics.get(name))}
             for name, partitions in self.offsets.items()
@@ -113,12 +112,10 @@ class Group(msgspec.Struct, frozen=True, eq=False):
         return {name: offsets for name, offsets in found.items() if offsets}
 
     def exists(self, topics: Mapping[str, Topic]) -> bool:
-        """Whether the group exists: one without offsets in any topic does not."""
         return any(each.is_live(topics.get(topic)) for (topic, _), each in self.placed())
 
     @property
     def is_damaged(self) -> bool:
-        """Whether one of its znodes cannot be read."""
         return not self.header.is_readable or not all(each.is_readable for _, each in self.placed())
 
     def repaired(self, group_id: str, owner: str) -> "Group":
@@ -133,7 +130,6 @@ class Group(msgspec.Struct, frozen=True, eq=False):
         return msgspec.structs.replace(Group.of(header, dict(self.placed())), touched=self.touched)
 
     def with_offsets(self, topic: Topic, offsets: Mapping[int, CommittedOffset]) -> "Group":
-        """Return the group with these offsets in a topic, in place of any that it had there."""
         return self._edited(
             {
                 (topic.name, index): msgspec.structs.replace(each, topic_id=topic.topic_id)
@@ -162,7 +158,6 @@ class Group(msgspec.Struct, frozen=True, eq=False):
         return msgspec.structs.replace(self.with_stored(changed), touched=self.touched.union(changed))
 
     def with_stored(self, changed: Mapping[Place, CommittedOffset | None]) -> "Group":
-        """Return the group with these offsets as the store has them; None where it has none."""
         by_topic: dict[str, dict[int, CommittedOffset | None]] = {}
         for (topic, index), each in changed.items():
             by_topic.setdefault(topic, {})[index] = each

@@ -85,7 +85,6 @@ class Image(msgspec.Struct, frozen=True):
         return None if name is None else self.topics.get(name)
 
     def live_brokers(self) -> Iterator[Broker]:
-        """Yield the brokers that can be elected, in the order of their ids."""
         return (broker for _, broker in sorted(self.brokers.items()) if broker.is_electable)
 
     def live_ids(self) -> frozenset[int]:
@@ -158,7 +157,6 @@ class Image(msgspec.Struct, frozen=True):
         return self.with_topics(changed, removed) if changed or removed else self
 
     def with_czxid(self, created: Iterable[Topic], czxid: int) -> "Image":
-        """Return the image with the transaction that created those of these topics that it has."""
         changed = [
             msgspec.structs.replace(topic, czxid=czxid)
             for each in created
@@ -179,7 +177,6 @@ class Image(msgspec.Struct, frozen=True):
         return msgspec.structs.replace(self, features=features)
 
     def with_group(self, name: str, group: Group | None) -> "Image":
-        """Return the image with this group, given by the name of its znode, or without it."""
         rooms = self.rooms
         for each, sign in ((self.groups.get(name), -1), (group, 1)):
             if each is not None:
@@ -206,7 +203,6 @@ class Image(msgspec.Struct, frozen=True):
 
 
 def _with(known: Map[Key, Stored], key: Key, value: Stored | None) -> Map[Key, Stored]:
-    """Return the map with this value, or without the key if there is no znode."""
     if value is None or value.version == -1:
         return known.delete(key) if key in known else known
     return known.set(key, value)

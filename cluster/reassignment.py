@@ -16,7 +16,6 @@ from .entities import NO_LEADER, Partition, Topic
 
 
 def moving_partitions(topic: Topic) -> list[int]:
-    """Return the indexes of the partitions whose replicas are being moved."""
     return [index for index, partition in enumerate(topic.partitions) if partition.is_moving]
 
 
@@ -31,7 +30,6 @@ def target(partition: Partition) -> tuple[int, ...]:
 
 
 def added(partition: Partition, wanted: Collection[int]) -> tuple[int, ...]:
-    """Return the adding replicas that the partition would have with these wanted ones."""
     return _without(tuple(dict.fromkeys(wanted)), origin(partition))
 
 

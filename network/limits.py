@@ -101,7 +101,6 @@ class ConnectionQuotas:
         return self._by_address[address]
 
     def has_its_share(self, address: str) -> bool:
-        """Whether the address has at least an equal share of all connections."""
         return self._by_address[address] * len(self._by_address) >= self.total
 
     @property

@@ -122,7 +122,6 @@ class RequestMemory:
         self._admit()
 
     def give_back(self, holder: Holder) -> None:
-        """Give back the room that a connection holds for requests."""
         if holder in self._rooms:
             self._remove(holder)
             self._admit()

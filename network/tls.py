@@ -164,7 +164,6 @@ class TlsTransport:
         return tls
 
     async def _advance(self, tls: ssl.SSLObject) -> bool:
-        """Go on with the handshake, and return whether it is done."""
         async with self._handshakes.turn:
             try:
                 tls.do_handshake()
@@ -282,7 +281,6 @@ class TlsTransport:
         return sent
 
     def _encrypt(self, view: memoryview, start: int) -> int:
-        """Encrypt one part of the data, and return where it ends."""
         tls = self._opened()
         end = min(start + PART_BYTES, len(view))
         try:

@@ -143,7 +143,6 @@ class NewFile:
 
     @property
     def size(self) -> int:
-        """How many bytes the file has so far."""
         return int(self._stream.tell())
 
     def __del__(self) -> None:

@@ -91,8 +91,7 @@ class ClusterState(Protocol):
     request.
     """
 
-    def topic_state(self, topic: str) -> TopicState | None:
-        """Return the topic; None if it does not exist."""
+    def topic_state(self, topic: str) -> TopicState | None: ...
 
     def topics(
         self, *, include_internal: bool = False, include_marked_for_deletion: bool = False

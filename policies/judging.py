@@ -126,7 +126,6 @@ class Verdicts:
         """Kafka's names of the APIs whose `AdminRequest`s rules or policy judge."""
 
     def asks(self, request: JudgedRequest) -> bool:
-        """Whether the policy in Python judges requests of this kind."""
         return type(request).__name__ in self.policy.kinds
 
     def found(self, request: JudgedRequest, cluster: ClusterState) -> tuple[tuple[Finding, ...], str | None]:

@@ -72,7 +72,6 @@ class TopicCounts:
         return chain.from_iterable(chunk.names for chunk in self._chunks)
 
     def with_topic(self, name: str, partitions: int) -> "TopicCounts":
-        """Return counts with a new topic, or with another number of partitions of a topic."""
         if not self._chunks:
             return TopicCounts((_Chunk((name,), (partitions,), partitions),), (name,), 1)
         place, chunk, at, is_known = self._find(name)
@@ -109,7 +108,6 @@ class TopicCounts:
         return chunk.partitions[at] if is_known else None
 
     def held(self, prefix: str) -> Held:
-        """Count the topics whose names begin with the prefix, and their partitions."""
         topics = partitions = 0
         for chunk, low, high in self._ranges(prefix):
             topics += high - low

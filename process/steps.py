@@ -12,7 +12,6 @@ Steps = Generator[None, None, T]
 
 
 def one_by_one(parts: Iterable[T]) -> Steps[list[T]]:
-    """Collect the parts into a list, each in a step."""
     made = []
     for part in parts:
         made.append(part)

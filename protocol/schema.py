@@ -151,7 +151,6 @@ class Layout(msgspec.Struct, frozen=True):
         return version >= self.flexible
 
     def on_wire(self, version: int) -> list[Field]:
-        """Return the untagged fields of a version, in order."""
         return [
             field for field in self.fields if field.present(version) and field.tag is None and not field.tag_section
         ]

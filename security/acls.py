@@ -95,7 +95,6 @@ class _Patterns:
             self._count(len(pattern.name), 1 if entries else -1)
 
     def applying_to(self, name: str) -> list[_Bits]:
-        """Return the ACLs of each pattern that applies to a resource."""
         found = [self.literal[each] for each in {name, WILDCARD} if each in self.literal]
         prefixed, size = self.prefixed, len(name)
         for length in self._lengths:
@@ -117,7 +116,6 @@ class _Patterns:
 
 class AclIndex:
     def __init__(self, *, allow_everyone: bool = False) -> None:
-        """`allow_everyone` is `allow.everyone.if.no.acl.found`."""
         self._allow_everyone = allow_everyone
         self._resources: dict[ResourcePattern, frozenset[AccessControlEntry]] = {}
         self._patterns: defaultdict[AclResourceType, _Patterns] = defaultdict(_Patterns)
@@ -174,7 +172,6 @@ class AclIndex:
         return remembered
 
     def allowed_to_one(self, principal: str, host: str, resource_type: AclResourceType, name: str) -> int:
-        """Return the operations that are allowed to one resource, as bits."""
         remembered = self._remembered.get((principal, host, resource_type))
         bits = None if remembered is None else remembered.get(name)
         return self.allowed_to(principal, host, resource_type, (name,))[0] if bits is None else bits

@@ -33,8 +33,7 @@ class Decider(Protocol):
 
     def allows(
         self, requester: Requester, operation: AclOperation, resource_type: AclResourceType, names: Sequence[str]
-    ) -> Sequence[bool]:
-        """Return, for each resource in order, whether the requester may do this to it."""
+    ) -> Sequence[bool]: ...
 
     def operations(self, requester: Requester, resource_type: AclResourceType, name: str) -> int:
         """Return the operations that the requester may do, bit n for the operation number n."""

@@ -55,14 +55,12 @@ class IssuerKeys:
             self._keys = read_key_set(_content(self._file))
 
     def named(self, key_id: str | None) -> Sequence[PublicKey]:
-        """Return the keys with this id, or all keys for None."""
         found = [key for key in self._keys if key_id is None or key.kid == key_id]
         if not found:
             self._unknown.set()
         return found
 
     async def run(self) -> None:
-        """Follow the keys until cancelled."""
         failures = 0
         while True:
             try:

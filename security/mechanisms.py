@@ -68,14 +68,12 @@ class LoginSources:
         return self.secret() or self._own_secret
 
     async def run(self) -> None:
-        """Follow all sources until cancelled."""
         async with trio.open_nursery() as nursery:
             for task in self._tasks:
                 nursery.start_soon(task)
 
 
 def listener_mechanisms(config: NodeConfig, listener: str, sources: LoginSources) -> Mapping[str, Mechanism]:
-    """Return the mechanisms of a listener by name. Raises ConfigurationError."""
     names = config.strings(config.of_listener(listener, "sasl.enabled.mechanisms"))
     return {name: listener_mechanism(config, listener, name, sources) for name in names}
 

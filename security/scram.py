@@ -100,7 +100,6 @@ def _text(message: bytes) -> str:
 
 
 def _attributes(text: str) -> Sequence[tuple[str, str]]:
-    """Return the attributes of a message, `a=1,b=2`; there is at least one."""
     pairs = [(part[:1], part[2:]) for part in text.split(",") if part[1:2] == "="]
     if not pairs or len(pairs) != text.count(",") + 1:
         raise ScramError("its message in SCRAM is not made of attributes")

@@ -64,8 +64,7 @@ class CredentialSource(Protocol):
 
     def scram_credential(self, user: str, mechanism: str) -> ScramCredential | None: ...
 
-    def token_credential(self, token_id: str, mechanism: str) -> TokenCredential | None:
-        """Return the credential of a delegation token, or None if there is none that is valid."""
+    def token_credential(self, token_id: str, mechanism: str) -> TokenCredential | None: ...
 
 
 def salted_password(mechanism: str, password: bytes, salt: bytes, iterations: int) -> bytes:
@@ -90,7 +89,6 @@ def derived_credential(
 
 
 def credential_text(credential: ScramCredential) -> str:
-    """Return a credential in the form in which Kafka stores it."""
     salt, stored, server = (
         base64.b64encode(part).decode() for part in (credential.salt, credential.stored_key, credential.server_key)
     )

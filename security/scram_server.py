@@ -111,7 +111,6 @@ class ScramExchange:
         return Challenge(self._challenge.encode())
 
     def _judge(self, first: ClientFirst, token: bytes) -> SaslOutcome | None:
-        """Return whom the proof proves, or None if it proves nothing."""
         final = read_client_final(token)
         if final is None or final.binding not in (WITHOUT_BINDING.encode(), first.header.encode()):
             return None

@@ -153,7 +153,6 @@ def trusted_certificates(text: Text, read: Read) -> Certificates | None:
 
 
 def own_key_store(text: Text, read: Read) -> KeyStore | None:
-    """Return the private key and the chain of this end, or None if it has none."""
     key = _which(text, KEYSTORE, CHAIN)
     if key is None:
         if text(KEY):

@@ -208,7 +208,6 @@ class TokenLogin:
     """
 
     def __init__(self, settings: TokenSettings, clock: Callable[[], float]) -> None:
-        """`clock` returns the seconds since 1970."""
         self.tried = trio.Event()
         """Set when the first attempt to get a token is over."""
         self._settings = settings

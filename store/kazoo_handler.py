@@ -64,7 +64,7 @@ class KazooHandler:
         """The newest connection."""
 
     def start(self) -> None:
-        """Start nothing: there are no workers."""
+        pass  # there are no workers
 
     stop = start
 

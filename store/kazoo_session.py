@@ -43,8 +43,7 @@ NONCE_BYTES = 24
 class SessionOwner(Protocol):
     """Who hears of a session; each method is called in the event loop, in order."""
 
-    def connected(self, connection: ServerConnection, session_id: int) -> None:
-        """Requests can be sent on this connection."""
+    def connected(self, connection: ServerConnection, session_id: int) -> None: ...
 
     def received(self, connection: ServerConnection, frames: list[bytes]) -> None:
         """The server has sent these frames, without their sizes, on this connection."""

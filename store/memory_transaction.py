@@ -53,8 +53,7 @@ class Znodes(Protocol):
     nodes: dict[str, Znode]
     zxid: int
 
-    def owner(self, node: Znode) -> EphemeralOwner:
-        """Return the session that owns this ephemeral znode."""
+    def owner(self, node: Znode) -> EphemeralOwner: ...
 
 
 Undo = tuple[Callable[..., None], tuple[Any, ...]]

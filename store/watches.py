@@ -38,7 +38,6 @@ class WatchTable:
         return list(woken) if woken else []
 
     def forget(self, watch: Watch) -> None:
-        """Remove a watch wherever it is set."""
         for table in (self.data, self.children):
             for path in [path for path, watches in table.items() if watch in watches]:
                 del table[path][watch]

@@ -372,7 +372,6 @@ class ZooKeeperStore:
 
 
 async def entry_of(reading: Reply) -> Entry | None:
-    """Return the znode that was read, None if it is missing, HIDDEN if it may not be read."""
     try:
         return jute.decode_entry(*await reading.body())[0]
     except NodeMissing:

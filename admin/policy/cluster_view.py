@@ -59,7 +59,6 @@ class ImageView(msgspec.Struct, frozen=True):
 
     @property
     def counts(self) -> TopicCounts | None:
-        """The counts of `topics()`; None if the image keeps none."""
         return self.image.counts
 
     @property

@@ -63,8 +63,7 @@ class PythonPolicy(Protocol):
     async def close(self) -> PolicyReply:
         """Close the policy, even if the caller is cancelled. It refuses everything afterwards."""
 
-    def kill(self) -> None:
-        """End the policy at once."""
+    def kill(self) -> None: ...
 
 
 class PolicyRunner:

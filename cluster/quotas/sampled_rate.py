@@ -50,7 +50,6 @@ class SampledRate:
         return sum(events for _, events in self._samples) / (span_ms / 1000)
 
     def is_idle(self, now_ms: int) -> bool:
-        """Whether nothing is remembered any more."""
         self._forget(now_ms)
         return not any(events for _, events in self._samples)
 

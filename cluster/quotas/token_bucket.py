@@ -26,7 +26,6 @@ class TokenBucket:
         return self._tokens
 
     def take(self, count: float, rate: float, burst: float, now_ms: int) -> float:
-        """Take tokens, whether they are there or not, and return how many are left."""
         self._tokens = min(burst, self.level(rate, burst, now_ms) - count)
         return self._tokens
 

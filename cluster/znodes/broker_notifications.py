@@ -45,5 +45,4 @@ def encode_log_dir_event(broker_id: int) -> bytes:
 
 
 def decode_log_dir_event(data: bytes | None) -> int:
-    """Return the broker that has lost a log directory."""
     return read("the notification", data, LOG_DIR_EVENT_READER).broker

@@ -94,12 +94,10 @@ def group_path(group_id: str) -> str:
 
 
 def offset_name(place: Place) -> str:
-    """Return the name of the znode of an offset below that of its group."""
     return f"{place[0]}-{place[1]}"
 
 
 def place_of(name: str) -> Place | None:
-    """Return the place of the offset whose znode has this name; None if it is the name of none."""
     topic, _, number = name.rpartition("-")
     is_number = number.isascii() and number.isdigit() and len(number) <= MAX_DIGITS
     if not is_number or number != str(int(number)) or int(number) > MAX_INT or not is_valid_topic_name(topic):
@@ -108,7 +106,6 @@ def place_of(name: str) -> Place | None:
 
 
 def encode_header(header: GroupHeader) -> bytes:
-    """Encode the znode of a group, without offsets."""
     return write(GroupZnode(VERSION, header.group_id, header.owner))
 
 

@@ -81,7 +81,6 @@ def decode_token(token_id: str, data: bytes | None, version: int) -> TokenInform
 
 
 def encode_token_change(token_id: str) -> bytes:
-    """Encode the notification that a token was created, changed or removed."""
     return token_id.encode()
 
 

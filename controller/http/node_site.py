@@ -59,7 +59,6 @@ class ShownNodes:
         return self._process.nodes[0].node.cluster_id if self._process.nodes else ""
 
     def watch(self) -> None:
-        """Follow changes from now on."""
         self._process.watch()
 
     async def wait_for_change(self, seen: int) -> None:

@@ -35,8 +35,7 @@ class ServingNode(Protocol):
     def dispatcher(self) -> Dispatcher: ...
 
     @property
-    def forwarder(self) -> Forwarder | None:
-        """None where forwarding is off."""
+    def forwarder(self) -> Forwarder | None: ...
 
     @property
     def stopping(self) -> trio.Event:

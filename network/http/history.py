@@ -160,7 +160,6 @@ def _deletes(decision: RecentDecision, part: str) -> bool:
 
 
 def _once(topics: Sequence[DeletedTopic]) -> Sequence[DeletedTopic]:
-    """Keep the first topic of each name."""
     named: dict[str, DeletedTopic] = {}
     for each in topics:
         named.setdefault(each.name, each)

@@ -70,7 +70,6 @@ class HttpProtection:
         return len(shown) == 1 and hmac.compare_digest(_credential(shown[0]), self._token)
 
     async def follow(self) -> None:
-        """Follow the files until cancelled."""
         if self._keys():
             await self._files.follow(LOOK_SECONDS, self._take)
 

@@ -50,8 +50,7 @@ class ShownProcess(Protocol):
     def log_id(self) -> str:
         """The cluster id in the events of the audit logs."""
 
-    def watch(self) -> None:
-        """Follow changes from now on."""
+    def watch(self) -> None: ...
 
     async def wait_for_change(self, seen: int) -> None:
         """Wait until the generation is no longer `seen`."""

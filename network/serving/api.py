@@ -42,7 +42,6 @@ class ServedApi(Spec, Generic[*Parts], frozen=True, kw_only=True, eq=False):
     """
 
     def bound(self, *parts: *Parts) -> "ServedApi[()]":
-        """Return the API as it is answered with these parts of a node."""
         bind = cast("Callable[..., Handler]", partial)
         bound = {
             "handler": bind(self.handler, *parts),
@@ -62,7 +61,6 @@ def served(
 
 
 async def response_of(answer: Any) -> Any:
-    """Return the response to which the result of a handler leads."""
     while not isinstance(answer, msgspec.Struct):
         answer = await (carried_out(answer) if isinstance(answer, GeneratorType) else answer)
     return answer

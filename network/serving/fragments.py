@@ -82,7 +82,6 @@ class VariantFragments:
             self._topics = {name: kept for name, kept in self._topics.items() if name in image.topics}
 
     def topic(self, topic: Topic) -> bytes:
-        """Return the encoded element of a topic of the image."""
         kept = self._topics.get(topic.name)
         if kept is not None and kept[0] is topic:
             return kept[1]

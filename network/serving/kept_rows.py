@@ -47,7 +47,6 @@ class KeptRows(Generic[T]):
         self._bytes = 0
 
     def get(self, state: object, question: Hashable) -> T | None:
-        """Return what was made of this state for this question, or None."""
         return self._kept.get(question) if state is self._state else None
 
     def keep(self, state: object, question: Hashable, made: T, size: int) -> None:
@@ -109,7 +108,7 @@ class LatestAnswers:
         return kept[2], kept[3]
 
     def keep(self, key: Hashable, source: object, question: object, answer: tuple[bytes, int], most: int) -> None:
-        """Keep an answer, and at most about `most` of them."""
+        """Keep an answer. All are dropped when they exceed `most` by more than SLACK."""
         if len(self._kept) > most + SLACK:
             self._kept.clear()
         self._kept[key] = (source, question, *answer)

@@ -41,7 +41,6 @@ def with_encoded_rows(response: R, version: int, see: SeeRow = lambda _field, _r
 
 
 def _kind(rows: list[object]) -> type[WireStruct] | None:
-    """Return the type of those rows that are not encoded yet, or None if there are none."""
     row = next((row for row in rows if isinstance(row, WireStruct)), None)
     return None if row is None else type(row)
 

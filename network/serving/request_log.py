@@ -125,7 +125,6 @@ def _secrets(request: Any) -> set[str] | None:
 
 
 def _values(name: str, value: Any) -> Iterator[tuple[str, Any]]:
-    """Yield each scalar value of a request, with the name of its field."""
     if isinstance(value, msgspec.Struct):
         for field in value.__struct_fields__:
             yield from _values(field, getattr(value, field))

@@ -129,7 +129,6 @@ class _Batch:
         return which
 
     def outcome(self, number: int) -> ComparedVerdicts:
-        """Return the outcome of an event's request."""
         return self._outcome[self._outcomes[number]]
 
     def compared(self, number: int, verdict: Verdict, timed_out: bool) -> ComparedVerdicts:
@@ -181,7 +180,6 @@ def _plain(table: pa.Table) -> Flags:
 
 
 def _failed(table: pa.Table) -> Flags:
-    """Return which decisions `verdicts.is_failed` is true of."""
     is_failed = flags(pc.equal(table.column("enforced"), pa.scalar(False))) & flags(
         pc.equal(table.column("effect"), Effect.NONE.value)
     )

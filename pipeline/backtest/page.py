@@ -84,7 +84,6 @@ def page(summary: BacktestSummary, results: Results, files: Files) -> bytes:
 
 
 def _plots(summary: BacktestSummary) -> Iterator[tuple[str, Plot]]:
-    """Yield the plots over time, each with its title."""
     days = next(table for table in summary.tables if table.name == "by_day")
     if differences := plotted("differences", "Requests", differences_over_time(days)):
         yield "When the candidate differs", differences

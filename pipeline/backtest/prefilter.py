@@ -144,7 +144,7 @@ class Prefilter:
         return number
 
     def judge(self, doubts: int) -> PolicyJudge | None:
-        """Return a judge by the rules that may object; None for that of all rules."""
+        """Return a judge by the rules of these bits; None for ALL, which the candidate has."""
         if doubts == ALL:
             return None
         if doubts not in self._judges:
@@ -260,7 +260,6 @@ class _AskedRule:
         self._numbers: dict[str, int] = {}
 
     def said(self, encoded: Encoded, rows: Numbers, operation: str) -> _RuleAnswers:
-        """Look at requests, all of one operation."""
         if len(self._known) > MOST_KEPT:
             self._known.clear()
             del self.findings[1:]

@@ -37,7 +37,6 @@ class RecordedTimeline:
         return self._replay.is_known
 
     def fits(self, topic: str, before: bytes) -> bool:
-        """Whether it is certain that a topic is as this JSON says."""
         if not self._replay.is_known:
             return False
         known = self.untold.get(topic) or self._told.get(topic)
@@ -71,7 +70,6 @@ class RecordedTimeline:
         """Ignore the candidate's verdict."""
 
     def apply(self, event: AuditEvent) -> Iterator[str]:
-        """Apply the next event, and yield a sentence for each contradiction."""
         self.moment += 1
         topic = event.name if isinstance(event, Decision) else getattr(event, "topic", None)
         if topic is not None:
@@ -88,7 +86,6 @@ class RecordedTimeline:
             self._told[topic] = after
 
     def lost(self) -> None:
-        """Note that events are missing."""
         self._replay.lost()
 
     def cluster(self, event: Decision, *topics: str) -> ReplayedCluster:

@@ -152,7 +152,6 @@ class Backtesting:
         self.plan: Sequence[Slice] = ()
 
     def plan_slices(self) -> Sequence[Slice]:
-        """Scan the history, and return the slices to replay."""
         request, cores = self._request, parallelism(self._spark)
         history = [self._named(Table.TOPIC_HISTORY, file) for files in self._history.values() for file in files]
         shares = [tuple(history[number::cores]) for number in range(min(cores, len(history)))]

@@ -102,7 +102,6 @@ def good_size(found: Iterable[Bucket], cores: int) -> int:
 
 
 def ends(found: Sequence[Bucket]) -> tuple[LogEnd, ...]:
-    """Return the state of each cluster at the end of its log."""
     sizes = {bucket.cluster_id: bucket.cluster_size for bucket in found if bucket.cluster_size is not None}
     newest = {bucket.cluster_id: bucket.newest_ms for bucket in found}
     return tuple(LogEnd(cluster_id, sizes.get(cluster_id, 1), newest_ms) for cluster_id, newest_ms in newest.items())

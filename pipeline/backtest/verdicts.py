@@ -143,7 +143,6 @@ def opinion(verdict: Verdict, *, names: Mapping[str, str]) -> Opinion:
 
 
 def difference_between(then: Opinion, now: Opinion, *, timed_out: bool = False) -> DifferenceKind | None:
-    """Return how two opinions differ; None if they agree."""
     if now.decision == BROKEN:
         if then.decision == BROKEN and _essence(then.message) == _essence(now.message):
             return None

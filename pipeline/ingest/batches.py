@@ -302,7 +302,6 @@ def _hashed(events: ds.Dataset) -> Iterator[pa.RecordBatch]:
 
 
 def _lines(events: ds.Dataset, positions: Collection[Position]) -> Mapping[Position, list[str]]:
-    """Return the lines of these positions; a position may have several."""
     epochs, sequences = (list(set(numbers)) for numbers in zip(*positions, strict=True))
     wanted = pc.field("epoch").isin(epochs) & pc.field("sequence").isin(sequences)
     found: dict[Position, list[str]] = {}

@@ -132,7 +132,6 @@ events.
 
 
 def _values(event: msgspec.Struct) -> tuple[Any, ...]:
-    """Return the values of an event in the order of _NAMES; None where it has none."""
     if type(event) is _DECISION:
         return *astuple(event), DECISION, None, None, None, None
     return _PICKED[type(event)]((None, event.__struct_config__.tag, *astuple(event)))
@@ -193,7 +192,6 @@ _NO_POLICY = (None,) * len(PolicyDecision.__struct_fields__)
 
 
 def array(values: Any, type_: pa.DataType) -> pa.Array:
-    """Make an array of values, unless they are one already."""
     if isinstance(values, pa.Array):
         return values
     if (
@@ -256,7 +254,6 @@ def snapshots(values: Sequence[Sequence[Any] | None]) -> pa.ListArray:
 
 
 def _structs(type_: pa.StructType, fields: Mapping[str, Any], values: Sequence[Any]) -> pa.StructArray:
-    """Make structs of their fields; they are null where a value is None."""
     children = [array(fields[field.name], field.type) for field in type_]
     mask = pa.array([value is None for value in values], pa.bool_())
     return pa.StructArray.from_arrays(children, fields=list(type_), mask=mask)

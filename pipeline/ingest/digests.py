@@ -38,7 +38,6 @@ class Hashing:
     """Hashes a text piece by piece, and remembers the digest of what it had at a mark."""
 
     def __init__(self, offset: int) -> None:
-        """Begin at `offset`, where a block begins."""
         self._number = offset // BLOCK_BYTES
         self._room = BLOCK_BYTES
         self._sum = 0

@@ -267,7 +267,6 @@ def _reads(
 
 
 def _last_line_end(stream: BinaryIO, begin: int, size: int) -> int:
-    """Return the end of the last whole line in [begin, size); `begin` if there is none."""
     end = size
     while end > begin:
         start = max(begin, end - SEARCH_BYTES)

@@ -175,12 +175,10 @@ def _reaches(file: DataFile, position: Position, prefix: str = "") -> bool:
 
 
 def _low(file: DataFile) -> Position:
-    """Return a position before which a file has none."""
     return int(file.low.get("epoch", 0)), int(file.low.get("sequence", 0))
 
 
 def _sources(table: Table, files: Mapping[str, Sequence[DataFile]]) -> Iterator[HistorySource]:
-    """Divide files among tasks."""
     for cluster_id, some in files.items():
         waiting: list[DataFile] = []
         for file in some:

@@ -141,7 +141,6 @@ def states_in_events(found: duckdb.DuckDBPyConnection, events: pa.RecordBatch) -
 
 
 def _segments(found: duckdb.DuckDBPyConnection, events: pa.RecordBatch) -> npt.NDArray[np.int64]:
-    """Count the boundaries up to each event."""
     boundaries = found.table("boundaries").fetchnumpy()
     positions = [np.append(boundaries[name], events.column(name).to_numpy()) for name in POSITION]
     order = np.lexsort(positions[::-1])

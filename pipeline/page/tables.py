@@ -82,7 +82,6 @@ class ReportTable:
 
     @property
     def others(self) -> int:
-        """How many rows are not in the table."""
         return self.all_rows - len(self.rows)
 
     @property

@@ -52,7 +52,6 @@ class Aggregate(msgspec.Struct, frozen=True):
         return f"SELECT {', '.join((*self.keys, *figures))} FROM {self.rows} GROUP BY ALL"
 
     def merged(self, aggregates: "AggregateDatabase", counted: Sequence[pa.Table]) -> duckdb.DuckDBPyRelation:
-        """Add up partial aggregates."""
         merged = [key.rpartition(" AS ")[2] for key in self.keys]
         for name, figure in self.figures.items():
             kind = figure.partition("(")[0]

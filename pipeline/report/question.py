@@ -114,7 +114,6 @@ def named(name: Value) -> str:
 
 
 def times(number: int) -> str:
-    """Write a number of times: `once`, `3 times`."""
     return {1: "once", 2: "twice"}.get(number, f"{count(number)} times")
 
 

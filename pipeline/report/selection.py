@@ -116,7 +116,6 @@ class Selection:
 
     @cached_property
     def _days(self) -> list[Spread]:
-        """How the events of each cluster and day are spread."""
         days = self.aggregates.execute("SELECT first, last, events FROM days ORDER BY ALL")
         return [Spread(*row) for row in days.fetchall()]
 

@@ -21,7 +21,6 @@ def subtracted(value: str, operand: str) -> str:
 
 
 def operand_elements(operand: str) -> list[str]:
-    """Return the elements that an operand names: an empty one names the empty element."""
     return _elements(operand) if operand else [""]
 
 

@@ -107,7 +107,6 @@ def read_partitions(table: TomlTable, name: str) -> Rule:
 
 
 def read_replication(table: TomlTable, name: str) -> Rule:
-    """Read a `[[replication]]`: how many replicas each partition may have."""
     return _limits(table, name, "replica", (*CREATE_OR_ALTER, REASSIGN), _replica_counts, reads=REPLICAS)
 
 
@@ -169,7 +168,6 @@ def _are(count: int, what: str) -> str:
 
 
 def read_protected_topics(table: TomlTable, name: str) -> Rule:
-    """Read a `[[protected_topics]]`: topics that its `principals` may not change."""
     scope = read_scope(table, name, TOPIC_OPERATIONS)
     if not table.has("topics"):
         table.note("topics is missing: the topics that are protected")
@@ -298,7 +296,6 @@ def _age_ms(facts: Facts) -> int:
 
 
 def read_protected_operations(table: TomlTable, name: str) -> Rule:
-    """Read a `[[protected_operations]]`: operations that its `principals` may not carry out."""
     scope = read_scope(table, name, ADMIN_OPERATIONS, ADMIN_OPERATIONS)
     if not table.has("operations"):
         table.note("operations is missing: the operations that are protected")

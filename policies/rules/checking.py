@@ -169,7 +169,6 @@ class _Checker:
         raise SyntaxFault(node.at, f"reads {node.text} of {an(kind)}, which does not have it{hint}")
 
     def _is_variable(self, node: SyntaxNode) -> bool:
-        """Whether a node is a variable of the request, and not one of a comprehension."""
         return node.kind == "name" and node.text in VARIABLES and all(name != node.text for name, _ in self._bound)
 
     def _is_configs(self, node: SyntaxNode) -> bool:

@@ -189,7 +189,6 @@ def _read_bound(table: TomlTable, key: str) -> tuple[Fault, bool]:
 
 
 def _check_values(table: TomlTable, key: str, limits: Mapping[str, int | None], allowed: Sequence[str]) -> None:
-    """Note limits and values that the config never has."""
     kind, (least, most) = type_of(key), limits.values()
     for name, limit in limits.items():
         if limit is None:

@@ -88,7 +88,6 @@ def an(kind: Type) -> str:
 
 
 def literal_value(node: SyntaxNode) -> str:
-    """Return the value of a string literal, as the engine reads it."""
     try:
         value = cel.compile(node.text).execute()
     except (ValueError, RuntimeError):

@@ -170,7 +170,6 @@ def _integer(text: str) -> int:
 
 
 def _untrue(field: Field, test: str, literal: SyntaxNode) -> str | None:
-    """Return why a field can never pass a test with a literal."""
     text = literal_value(literal)
     if field in TESTS:
         reason = TESTS[field].get(test)

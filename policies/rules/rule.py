@@ -66,7 +66,6 @@ class Rule(msgspec.Struct, frozen=True):
     """The new names that the rule denies."""
 
     def finding(self, facts: Facts) -> Finding | None:
-        """Return the rule's objection to the request; None if it has none."""
         if self.spares_kafkas_own and facts.is_kafkas_own:
             return None
         try:

@@ -41,7 +41,6 @@ MAX_PARTS = 500
 
 
 def is_public(key: str) -> bool:
-    """Whether the values of a config key are no secrets."""
     return key in PUBLIC_KEYS or key in LEARNED
 
 

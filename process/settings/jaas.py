@@ -197,7 +197,6 @@ def read_jaas_file(file: str) -> Sections:
 
 
 def section_of(sections: Sections, listener: str) -> str | None:
-    """Return the name of the section by which a listener logs clients in, or None."""
     return next((name for name in (f"{listener.lower()}.{OF_LISTENERS}", OF_LISTENERS) if name in sections), None)
 
 

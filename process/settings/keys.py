@@ -215,7 +215,6 @@ def has_listener_prefix(name: str) -> bool:
 
 
 def listener_of(name: str) -> str | None:
-    """Return the listener in the prefix of a key, or None for a key without one."""
     prefixed = _LISTENER_PREFIX.fullmatch(name)
     return None if prefixed is None else prefixed["listener"]
 

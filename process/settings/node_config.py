@@ -138,7 +138,6 @@ class NodeConfig:
 
     @property
     def log_dirs(self) -> list[str]:
-        """The directories of the logs (`log.dirs`, or else `log.dir`)."""
         text = self.string("log.dirs") or self.string("log.dir")
         return [part.strip() for part in text.split(",") if part.strip()]
 

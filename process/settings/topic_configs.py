@@ -99,7 +99,6 @@ TOPIC_KEYS: Mapping[str, TopicKey] = MappingProxyType(_declared())
 
 @kept_in_config
 def topic_defaults(node: NodeConfig) -> Mapping[str, Value]:
-    """Return the configs of topics without overrides."""
     return MappingProxyType({name: topic_key.default_of(node) for name, topic_key in TOPIC_KEYS.items()})
 
 
