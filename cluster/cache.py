@@ -21,7 +21,6 @@ import trio
 from immutables import Map
 
 from ..store.signal import Signal
-from .completion import Waiters
 from .entities import Broker, Topic
 from .entity_paths import Entity, differences, entity_of, with_changes
 from .image import Image
@@ -33,6 +32,46 @@ EXPECTED_UPDATE_SECONDS = 3.0
 at about the same time as the response; if the controller is lost, the node may be behind until
 another one is elected.
 """
+
+_CLUSTER = ""
+"""The key of waiters for brokers and controllers; no topic has this name."""
+
+
+class Waiters:
+    """Waiting tasks by the name of their topic. A cancelled one leaves nothing behind."""
+
+    def __init__(self) -> None:
+        self._lots: dict[str, trio.lowlevel.ParkingLot] = {}
+
+    def __len__(self) -> int:
+        return sum(len(lot) for lot in self._lots.values())
+
+    async def wait(self, name: str) -> None:
+        """Wait until the topic is named in `wake`. Cancellable."""
+        lot = self._lots.get(name)
+        if lot is None:
+            lot = self._lots[name] = trio.lowlevel.ParkingLot()
+        try:
+            await lot.park()
+        finally:
+            if not lot and self._lots.get(name) is lot:
+                del self._lots[name]
+
+    def wake(self, names: Iterable[str]) -> None:
+        """Wake all tasks that wait for one of these topics."""
+        if not self._lots:
+            return
+        for name in names:
+            lot = self._lots.get(name)
+            if lot is not None:
+                lot.unpark_all()
+
+    async def wait_cluster(self) -> None:
+        """Wait until `wake_cluster`. Cancellable."""
+        await self.wait(_CLUSTER)
+
+    def wake_cluster(self) -> None:
+        self.wake((_CLUSTER,))
 
 
 def first_update_number(controller_epoch: int) -> int:

@@ -48,11 +48,6 @@ def _fault(name: str) -> str | None:
     return None
 
 
-def collides(one: str, other: str) -> bool:
-    """Whether two names collide. As in Kafka, a name collides with itself."""
-    return _folded(one) == _folded(other)
-
-
 class NameIndex(msgspec.Struct, frozen=True):
     """An immutable index of the names that can collide."""
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from math import inf
 
 from .client_quotas import ClientQuotas
-from .sampled_rate import SampledRate, Windows
+from .rates import SampledRate, Windows
 
 MANY_ADDRESSES = 1_000
 """With as many addresses, those that are idle are looked for."""

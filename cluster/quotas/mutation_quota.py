@@ -14,7 +14,7 @@ import msgspec
 from ...protocol.error_codes import ErrorCode
 from ..errors import Refusal
 from .client_quotas import ClientQuotas, Limit
-from .token_bucket import TokenBucket, throttle_ms
+from .rates import TokenBucket, throttle_ms
 
 MANY_BUCKETS = 1_000
 """With as many buckets, those that are full are looked for."""

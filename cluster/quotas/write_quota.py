@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager
 
 import trio
 
-from .token_bucket import TokenBucket, throttle_ms
+from .rates import TokenBucket, throttle_ms
 
 BYTES_PER_SECOND = 2 << 20
 BURST_BYTES = 64 << 20

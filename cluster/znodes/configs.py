@@ -9,8 +9,8 @@ import msgspec
 from msgspec import Struct
 
 from ..entities import NO_CONFIGS
+from ..java_hash import hash_table_order
 from .content import Int, MalformedZnodeError, check_fit, read, write
-from .java_order import hash_table_order
 
 ENTITY_PATH = re.compile(
     r"(?!\.{1,2}/)[^/\x00-\x1f\x7f-\x9f\ud800-\uf8ff\ufff0-\uffff]++(?:/(?!\.{1,2}(?:/|\Z))[^/\x00-\x1f\x7f-\x9f\ud800-\uf8ff\ufff0-\uffff]++)++"

@@ -77,9 +77,3 @@ def client_entity_at(path: str) -> Entity | None:
         case ["ips", address]:
             return {IP: _from_path(address)}
     return None
-
-
-def is_clients_parent(path: str) -> bool:
-    """Whether this path below `/config` is the znode above the clients of a user."""
-    parts = path.split("/")
-    return len(parts) == 3 and parts[0] == USERS and parts[2] == CLIENTS

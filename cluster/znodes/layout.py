@@ -18,7 +18,7 @@ LOG_DIR_EVENT_NOTIFICATION = "/log_dir_event_notification"
 LATEST_PRODUCER_ID_BLOCK = "/latest_producer_id_block"
 FEATURE = "/feature"
 DEFAULT_ENTITY = "<default>"
-TOPICS_ENTITY, BROKERS_ENTITY = "topics", "brokers"
+BROKERS_ENTITY = "brokers"
 """The first part of an entity's path below `/config`."""
 
 PERSISTENT_PATHS = (

@@ -10,8 +10,8 @@ import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from ..entities import NO_TOPIC_ID, Partition, Topic
+from ..java_hash import numbers_order, partition_order
 from .content import Epoch, Int, Leader, MalformedZnodeError, Replicas, read, write
-from .java_order import numbers_order, partition_order
 
 URL_SAFE = bytes.maketrans(b"+/", b"-_")
 

@@ -17,7 +17,7 @@ from ...cluster.delta import NO_CHANGE
 from ...cluster.entities import Topic
 from ...cluster.znodes import layout
 from ...cluster.znodes.content import MalformedZnodeError
-from ...cluster.znodes.elections import decode_elections
+from ...cluster.znodes.requests import decode_elections
 from ...process.settings.node_config import NodeConfig
 from ...store.base import Delete, Operation, Store
 from ...store.signal import Signal

@@ -19,7 +19,7 @@ from ...cluster.entities import Partition, Topic
 from ...cluster.image import Image
 from ...cluster.znodes import layout
 from ...cluster.znodes.content import MalformedZnodeError
-from ...cluster.znodes.reassignments import SubmittedReassignments, decode_reassignments, encode_reassignments
+from ...cluster.znodes.requests import SubmittedReassignments, decode_reassignments, encode_reassignments
 from ...cluster.znodes.topics import encode_partition_state, encode_topic
 from ...store.base import Delete, Operation, SetData, Store
 from ...store.signal import Signal

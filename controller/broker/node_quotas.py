@@ -16,7 +16,7 @@ from ...cluster.quotas.client_quotas import ClientQuotas
 from ...cluster.quotas.connection_rates import ConnectionRates
 from ...cluster.quotas.mutation_quota import MutationQuotas
 from ...cluster.quotas.quota_keys import NOT_ENFORCED
-from ...cluster.quotas.sampled_rate import Windows
+from ...cluster.quotas.rates import Windows
 from ...cluster.quotas.write_quota import WriteQuota
 from ...cluster.znodes.entity_names import client_entity_at
 from ...process.settings.node_config import NodeConfig

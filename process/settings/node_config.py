@@ -201,10 +201,6 @@ class NodeConfig:
         has_own = self.of_listener(listener, JAAS_KEY, mechanism) != JAAS_KEY
         return None if has_own else section_of(self.jaas_sections, listener)
 
-    def dialect(self, listener: str) -> str:
-        name = f"listener.dialect.{listener}"
-        return self.string(name if name in self.static else name.lower())
-
     @cached_property
     def listeners(self) -> tuple[ConfiguredListener, ...]:
         protocols = parse_protocol_map(self.string(PROTOCOLS))

@@ -7,7 +7,7 @@ import pytest
 import trio
 
 from minicontroller.cluster.znodes import layout
-from minicontroller.cluster.znodes.elections import decode_elections
+from minicontroller.cluster.znodes.requests import decode_elections
 from minicontroller.store.base import Create, Delete, Store
 from minicontroller.store.signal import Signal
 from tests.handlers.ruling import ruling, wanted

@@ -10,7 +10,7 @@ import trio
 from minicontroller.cluster.entities import Partition
 from minicontroller.cluster.znodes import layout
 from minicontroller.cluster.znodes.content import MalformedZnodeError
-from minicontroller.cluster.znodes.reassignments import decode_reassignments, encode_reassignments
+from minicontroller.cluster.znodes.requests import decode_reassignments, encode_reassignments
 from minicontroller.cluster.znodes.topics import decode_partition_state, decode_topic, encode_topic
 from minicontroller.controller.active.control_requests import ControlRequest
 from minicontroller.protocol.messages.leader_and_isr import LeaderAndIsrRequest

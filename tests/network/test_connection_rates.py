@@ -10,7 +10,7 @@ import trio
 
 from minicontroller.cluster.quotas.client_quotas import ClientQuotas
 from minicontroller.cluster.quotas.connection_rates import MANY_ADDRESSES, NODE, ConnectionRates
-from minicontroller.cluster.quotas.sampled_rate import Windows
+from minicontroller.cluster.quotas.rates import Windows
 from minicontroller.controller.broker.node_quotas import clock_ms
 from minicontroller.protocol.messages.metadata import MetadataRequest, MetadataResponse
 from tests.support.small_server import CLIENTS, NODES, Served, serving

@@ -10,7 +10,7 @@ import pytest
 from minicontroller.cluster.errors import Refusal
 from minicontroller.cluster.quotas.client_quotas import ClientQuotas
 from minicontroller.cluster.quotas.mutation_quota import MutationQuotas
-from minicontroller.cluster.quotas.sampled_rate import SampledRate, Windows
+from minicontroller.cluster.quotas.rates import SampledRate, Windows
 from tests.support.java import java
 from tests.support.kafka import kafka_libs
 from tests.support.maven import needs_maven

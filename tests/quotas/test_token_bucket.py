@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 from minicontroller.cluster.quotas import mutation_quota
 from minicontroller.cluster.quotas.client_quotas import ClientQuotas
 from minicontroller.cluster.quotas.mutation_quota import MutationQuotas
-from minicontroller.cluster.quotas.sampled_rate import SampledRate, Windows
-from minicontroller.cluster.quotas.token_bucket import MAX_THROTTLE_MS, TokenBucket, throttle_ms
+from minicontroller.cluster.quotas.rates import MAX_THROTTLE_MS, SampledRate, TokenBucket, Windows, throttle_ms
 
 BURST_SECONDS = 11
 cases = settings(max_examples=150, derandomize=True, database=None)

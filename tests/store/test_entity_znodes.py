@@ -16,7 +16,6 @@ from minicontroller.cluster.znodes.content import MalformedZnodeError
 from minicontroller.cluster.znodes.entity_names import (
     client_entity_at,
     client_entity_path,
-    is_clients_parent,
     is_node_name,
     sanitized,
     unsanitized,
@@ -68,7 +67,6 @@ def test_entities_have_paths(entity: dict[str, str | None]) -> None:
     """
     path = client_entity_path(entity)
     assert client_entity_at(path) == entity
-    assert not is_clients_parent(path)
     if not {".", ".."} & set(path.split("/")):
         kind, name = decode_config_change(encode_config_change(path))
         assert f"{kind}/{name}" == path
@@ -78,7 +76,6 @@ def test_other_paths_are_no_entities() -> None:
     """What stands beside and above users and clients has no quotas."""
     for path in ("users", "topics/a", "brokers/1", "users/a/clients", "users/a/b/c", "users/a/clients/b/c", "ips/a/b"):
         assert client_entity_at(path) is None
-    assert is_clients_parent("users/a/clients")
 
 
 @given(PATTERNS, st.frozensets(ENTRIES))

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from minicontroller.cluster.znodes.java_order import hash_table_order, partition_order, spread_hash
+from minicontroller.cluster.java_hash import hash_table_order, partition_order, spread_hash
 from tests.vectors.znodes.record import FEW_CONFIGS, MANY_CONFIGS, PARTITIONS
 
 RECORDED = Path(__file__).parent.parent / "vectors" / "znodes" / "administered.tsv"

@@ -8,12 +8,11 @@ from minicontroller.cluster.znodes import (
     broker_notifications,
     cluster,
     configs,
-    elections,
     entity_names,
     groups,
     membership,
-    reassignments,
     registrations,
+    requests,
     tokens,
     topics,
 )
@@ -33,8 +32,8 @@ def _state(data: bytes) -> None:
 
 
 def _reassignments(data: bytes) -> None:
-    wanted = reassignments.decode_reassignments(data)
-    assert reassignments.decode_reassignments(reassignments.encode_reassignments(wanted)) == wanted
+    wanted = requests.decode_reassignments(data)
+    assert requests.decode_reassignments(requests.encode_reassignments(wanted)) == wanted
 
 
 def _acls(data: bytes) -> None:
@@ -87,7 +86,7 @@ READERS: tuple[Callable[[bytes], object], ...] = (
     _group,
     _broker,
     _paths,
-    elections.decode_elections,
+    requests.decode_elections,
     acls.decode_literal_acl_change,
     acls.decode_extended_acl_change,
     broker_notifications.decode_isr_change,
@@ -151,7 +150,7 @@ def znode_seeds() -> list[bytes]:
             )
         ],
         _paths: [b"/kafka-acl/Topic/a", b"/config/users/a%20b/clients/<default>", b"7"],
-        elections.decode_elections: [b'{"version":1,"partitions":[{"topic":"a","partition":0}]}'],
+        requests.decode_elections: [b'{"version":1,"partitions":[{"topic":"a","partition":0}]}'],
         acls.decode_literal_acl_change: [b"Topic:a"],
         acls.decode_extended_acl_change: [
             b'{"version":1,"resourceType":"TOPIC","name":"a","resourcePatternType":"PREFIXED"}'
