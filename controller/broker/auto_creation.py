@@ -16,10 +16,11 @@ from ...admin.automatic_creation import as_seen_by_the_client, creatable_topic
 from ...admin.bounds import MAX_CHANGES
 from ...cluster.errors import Refusal
 from ...network.serving.api import response_of
-from ...network.serving.context import RequestContext
+from ...network.serving.context import AnswerNotes, RequestContext
 from ...process.settings.node_config import NodeConfig
 from ...protocol.api_keys import ApiKey
 from ...protocol.error_codes import ErrorCode
+from ...protocol.header import RequestHeader
 from ...protocol.messages.create_topics import (
     CreateTopicsRequest,
     CreateTopicsResponse,
@@ -107,8 +108,11 @@ class AutoCreation:
         asking = msgspec.structs.replace(
             context,
             spec=route.spec,
-            api_version=route.api.max_version,
+            header=RequestHeader(
+                route.api.key, route.api.max_version, context.header.correlation_id, context.header.client_id
+            ),
             origin=msgspec.structs.replace(context.origin, api_version=route.api.max_version, api_key=context.api_key),
+            notes=AnswerNotes(),
         )
         request = CreateTopicsRequest(
             topics=[creatable_topic(self._config, name) for name in names], timeout_ms=TRIGGER_ONLY_MS

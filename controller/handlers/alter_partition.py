@@ -32,7 +32,7 @@ from ..active.jobs import ControllerMoved, Draft, StagedElement
 async def handle(
     place: LocalController, context: RequestContext, request: AlterPartitionRequest
 ) -> AlterPartitionResponse:
-    return await alter(place, request, context.api_version)
+    return await alter(place, request, context.header.api_version)
 
 
 async def alter(place: LocalController, request: AlterPartitionRequest, version: int) -> AlterPartitionResponse:

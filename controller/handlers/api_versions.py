@@ -42,7 +42,7 @@ def handle(cache: MetadataCache, ctx: RequestContext, request: ApiVersionsReques
     if ctx.caller.is_amid_authentication:
         ctx.caller.break_off_authentication()
         return ApiVersionsResponse(error_code=ErrorCode.ILLEGAL_SASL_STATE)
-    if ctx.api_version >= 3:
+    if ctx.header.api_version >= 3:
         name, version = request.client_software_name, request.client_software_version
         if not (_is_software(name) and _is_software(version)):
             return ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST)

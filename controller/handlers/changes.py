@@ -86,14 +86,14 @@ async def carry_out(
     for outcome in late:
         outcome.refusal = Refusal(ErrorCode.REQUEST_TIMED_OUT)
     if completed and context.forwarded and not _was_waited_for(port, controller, context.origin.received_node):
-        context.update_number = controller.expect_update(context.origin.received_node)
+        context.notes.update_number = controller.expect_update(context.origin.received_node)
     return outcomes
 
 
 def _spend(port: ControllerPort, context: RequestContext, count: int) -> None:
     """Count bytes that a part of a request writes to the store."""
     wait_ms = port.writes.take(context.requester.principal, count) if count else 0
-    context.throttle_ms = max(wait_ms, context.throttle_ms)
+    context.notes.throttle_ms = max(wait_ms, context.notes.throttle_ms)
 
 
 def _was_waited_for(port: ControllerPort, controller: ActiveController, broker_id: int) -> bool:

@@ -259,7 +259,7 @@ class CreationPlanner:
             topic_id=topic.topic_id if outcome.is_carried_out else bytes(16),
             num_partitions=len(topic.partitions),
             replication_factor=topic.replication_factor,
-            configs=described(topic.configs, self._port.configs.current, self._context.api_version),
+            configs=described(topic.configs, self._port.configs.current, self._context.header.api_version),
         )
 
 

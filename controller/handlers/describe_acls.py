@@ -35,7 +35,7 @@ NO_AUTHORIZER = "No Authorizer is configured on the broker"
 def handle(view: BrokerView, context: RequestContext, request: DescribeAclsRequest) -> Steps[DescribeAclsResponse]:
     check_request(context, DESCRIBE_CLUSTER, NO_AUTHORIZER)
     wanted, acls = acl_filter(request), view.cache.image.acls
-    kept = view.encoded.acls.get(acls, (wanted, context.api_version))
+    kept = view.encoded.acls.get(acls, (wanted, context.header.api_version))
     if kept is not None:
         return _response(kept)
     found = [(pattern, acls[pattern].entries) for pattern in wanted.patterns(acls)]
@@ -48,14 +48,14 @@ def _kept(
     encoded: EncodedRows, context: RequestContext, wanted: AclFilter, found: Collection[AclsOfPattern], state: object
 ) -> Steps[DescribeAclsResponse]:
     """Answer with very many ACLs, and keep the answer for those who ask the same of this state."""
-    encode = encoder(DescribeAclsResource, context.api_version)
+    encode = encoder(DescribeAclsResource, context.header.api_version)
     rows = (
-        _encoded_resources(encoded, context.api_version, found)
+        _encoded_resources(encoded, context.header.api_version, found)
         if wanted.matches_every_entry
         else map(encode, _resources(wanted, found))
     )
     joined = Joined((yield from one_by_one(rows)))
-    encoded.acls.keep(state, (wanted, context.api_version), joined, joined.size)
+    encoded.acls.keep(state, (wanted, context.header.api_version), joined, joined.size)
     return _response(joined)
 
 

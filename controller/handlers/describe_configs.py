@@ -114,7 +114,7 @@ def _response(
 def _rows(
     view: BrokerView, context: RequestContext, request: DescribeConfigsRequest, overrides: Overrides | None
 ) -> Iterator[Row]:
-    encode = encoder(DescribeConfigsResult, context.api_version)
+    encode = encoder(DescribeConfigsResult, context.header.api_version)
     made: dict[Hashable, Row] = {}
     size = AnswerSize()
     denied: list[DescribeConfigsResource] = []
@@ -126,7 +126,7 @@ def _rows(
         asked = (kind, name, frozenset(resource.configuration_keys or ()))
         row = made.get(asked)
         if row is None:
-            result = _result(view, request, resource, overrides, context.api_version)
+            result = _result(view, request, resource, overrides, context.header.api_version)
             row = made[asked] = result if result.error_code else encode(result)
         if isinstance(row, bytes):
             thing = (kind, name if kind == ResourceType.TOPIC else java_int(name))

@@ -44,9 +44,9 @@ def handle(
     view: BrokerView, logs: Logs, context: RequestContext, request: DescribeLogDirsRequest
 ) -> Steps[DescribeLogDirsResponse]:
     if not context.may(DESCRIBE_CLUSTER):
-        has_code = context.api_version >= ERROR_SINCE
+        has_code = context.header.api_version >= ERROR_SINCE
         return DescribeLogDirsResponse(error_code=ErrorCode.CLUSTER_AUTHORIZATION_FAILED if has_code else 0)
-    rows = ReplicaRows(view, logs, context.api_version)
+    rows = ReplicaRows(view, logs, context.header.api_version)
     directories = yield from rows.everything() if request.topics is None else rows.named(request.topics)
     return DescribeLogDirsResponse(results=cast("list[DescribeLogDirsResult]", directories))
 

@@ -16,7 +16,7 @@ from ...admin.permissions import CLUSTER_ACTION
 from ...admin.spec import Sender
 from ...cluster.errors import Refusal
 from ...network.serving.api import ServedApi
-from ...network.serving.context import RequestContext, Route
+from ...network.serving.context import AnswerNotes, RequestContext, Route
 from ...protocol.api_keys import ApiKey
 from ...protocol.error_codes import ErrorCode
 from ...protocol.errors import ProtocolError
@@ -71,11 +71,10 @@ def _inner(ctx: RequestContext, frame: bytes, origin: RequestOrigin) -> tuple[Re
     inner = msgspec.structs.replace(
         ctx,
         spec=route.spec,
-        api_version=header.api_version,
-        correlation_id=header.correlation_id,
-        client_id=header.client_id,
+        header=header,
         origin=origin,
         forwarded=True,
+        notes=AnswerNotes(),
     )
     return inner, route, message
 
@@ -86,7 +85,7 @@ async def _answer(ctx: RequestContext, inner: RequestContext, route: Route, mess
     to wait is in the header of the Envelope, because not every inner header has room for it.
     """
     response = await inner.dispatcher.respond(inner, route, message)
-    ctx.update_number, inner.update_number = inner.update_number, -1
+    ctx.notes.update_number, inner.notes.update_number = inner.notes.update_number, -1
     if ErrorCode.NOT_CONTROLLER in error_codes(inner.spec, response):
         raise Refusal(ErrorCode.NOT_CONTROLLER)
     return EnvelopeResponse(response_data=inner.dispatcher.encode(inner, message, response)[FRAME_SIZE_BYTES:])

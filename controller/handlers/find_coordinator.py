@@ -54,8 +54,8 @@ Answer = Steps[FindCoordinatorResponse | Awaitable["Answer"]]
 def handle(
     view: BrokerView, creation: AutoCreation, context: RequestContext, request: FindCoordinatorRequest
 ) -> Answer:
-    keys = request.coordinator_keys if context.api_version >= MANY_KEYS_SINCE else [request.key]
-    if request.key_type == CoordinatorType.SHARE and context.api_version >= MANY_KEYS_SINCE:
+    keys = request.coordinator_keys if context.header.api_version >= MANY_KEYS_SINCE else [request.key]
+    if request.key_type == CoordinatorType.SHARE and context.header.api_version >= MANY_KEYS_SINCE:
         return _no_share_groups(context, keys)
     if request.key_type not in COORDINATED_BY:
         raise Refusal(ErrorCode.INVALID_REQUEST, f"There are no coordinators of type {request.key_type} here.")
@@ -96,7 +96,7 @@ def _answer(
     view: BrokerView, context: RequestContext, asked: CoordinatorType, keys: Sequence[str], denied: frozenset[str]
 ) -> Steps[FindCoordinatorResponse]:
     found = yield from one_by_one(_coordinators(view, context, asked, keys, denied))
-    if context.api_version >= MANY_KEYS_SINCE:
+    if context.header.api_version >= MANY_KEYS_SINCE:
         return FindCoordinatorResponse(coordinators=found)
     (only,) = found
     return FindCoordinatorResponse(
@@ -129,7 +129,7 @@ def _no_share_groups(context: RequestContext, keys: Sequence[str]) -> FindCoordi
     """Refuse share groups, which ZooKeeper mode lacks. Versions that know share groups get
     COORDINATOR_NOT_AVAILABLE, earlier ones INVALID_REQUEST.
     """
-    knows = context.api_version >= SHARE_SINCE
+    knows = context.header.api_version >= SHARE_SINCE
     code = ErrorCode.COORDINATOR_NOT_AVAILABLE if knows else ErrorCode.INVALID_REQUEST
     return FindCoordinatorResponse(coordinators=[_nobody(key, code) for key in keys])
 

@@ -31,7 +31,7 @@ def handle(
 
 
 def _followed(view: BrokerView, context: RequestContext, request: LeaderAndIsrRequest) -> LeaderAndIsrResponse:
-    if context.api_version >= 5:
+    if context.header.api_version >= 5:
         return LeaderAndIsrResponse(
             topics=[
                 LeaderAndIsrTopicError(

@@ -24,7 +24,7 @@ def handle(coordinator: Coordinator, context: RequestContext, request: LeaveGrou
         return LeaveGroupResponse(error_code=ErrorCode.INVALID_GROUP_ID)
     if not coordinator.coordinates_group(request.group_id):
         return LeaveGroupResponse(error_code=ErrorCode.NOT_COORDINATOR)
-    if context.api_version < SEVERAL_SINCE:
+    if context.header.api_version < SEVERAL_SINCE:
         code = coordinator.remove_member(request.group_id, request.member_id, None)
         return LeaveGroupResponse(error_code=code)
     members = yield from one_by_one(_members(coordinator, request))

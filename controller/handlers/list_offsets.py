@@ -80,7 +80,7 @@ class Reading:
         self._kept = view.encoded.offsets
         self._broker_id = view.broker_id
         self._context = context
-        self._version = context.api_version
+        self._version = context.header.api_version
         self._encode = encoder(ListOffsetsTopicResponse, self._version)
         self._is_debugging = request.replica_id == DEBUGGING_REPLICA_ID
         self._is_isolation_known = request.isolation_level in ISOLATION_LEVELS

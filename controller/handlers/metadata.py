@@ -59,7 +59,7 @@ Answer = Steps[MetadataResponse | Awaitable["Answer"]]
 def handle(
     view: BrokerView, creation: AutoCreation, context: RequestContext, request: MetadataRequest
 ) -> MetadataResponse | Answer:
-    version, wanted = context.api_version, request.topics
+    version, wanted = context.header.api_version, request.topics
     if wanted is None or (version == 0 and not wanted):
         return _response(view, context, request, _all_topics(view, context, request))
     if version >= NULL_NAMES_AND_IDS_SINCE:
@@ -182,7 +182,7 @@ def _found(view: BrokerView, context: RequestContext, request: MetadataRequest, 
 
 
 def _fragments(view: BrokerView, context: RequestContext, request: MetadataRequest) -> VariantFragments:
-    variant = Variant(context.api_version, context.listener, request.include_topic_authorized_operations)
+    variant = Variant(context.header.api_version, context.listener, request.include_topic_authorized_operations)
     return view.encoded.topics.of(view.cache.image, variant)
 
 

@@ -38,14 +38,14 @@ def handle(
     coordinator: Coordinator, context: RequestContext, request: OffsetFetchRequest
 ) -> Steps[OffsetFetchResponse]:
     count = RowCount()
-    if context.api_version >= MANY_GROUPS_SINCE:
+    if context.header.api_version >= MANY_GROUPS_SINCE:
         groups = []
         for each in request.groups:
             groups.append((yield from _group(coordinator, context, count, each.group_id, each.topics)))
             yield
         return OffsetFetchResponse(groups=groups)
     found = yield from _group(coordinator, context, count, request.group_id, request.topics)
-    if found.error_code and context.api_version < ERROR_OF_GROUP_SINCE:
+    if found.error_code and context.header.api_version < ERROR_OF_GROUP_SINCE:
         return OffsetFetchResponse(
             topics=[_refused(topic, ErrorCode(found.error_code)) for topic in request.topics or ()]
         )
@@ -118,7 +118,9 @@ def _rows(
                 metadata=each.metadata,
             )
         else:
-            unset = ErrorCode.NONE if context.api_version >= NO_ERROR_SINCE else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            unset = (
+                ErrorCode.NONE if context.header.api_version >= NO_ERROR_SINCE else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            )
             row = FetchedOffset(partition_index=index, committed_offset=NO_OFFSET, error_code=unset)
         rows.append(row)
     return rows

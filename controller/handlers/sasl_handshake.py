@@ -9,7 +9,7 @@ from ...security.login_requests import handshake
 
 
 def handle(context: RequestContext, request: SaslHandshakeRequest) -> SaslHandshakeResponse:
-    return handshake(context.caller, request, context.api_version)
+    return handshake(context.caller, request, context.header.api_version)
 
 
 API = ServedApi(key=ApiKey.SASL_HANDSHAKE, handler=handle, sender=Sender.ANYONE)

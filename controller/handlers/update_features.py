@@ -33,7 +33,7 @@ def handle(
         UpdatedFeature(
             feature=name,
             error_code=ErrorCode.INVALID_REQUEST,
-            error_message=_reason(update, finalized, has_types=context.api_version > 0),
+            error_message=_reason(update, finalized, has_types=context.header.api_version > 0),
         )
         for name, update in updates.items()
     )

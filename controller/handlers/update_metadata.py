@@ -61,7 +61,7 @@ def handle(
 def _apply(
     cache: MetadataCache, max_topic_bytes: int, context: RequestContext, request: UpdateMetadataRequest
 ) -> UpdateMetadataResponse:
-    topics = request.topic_states if context.api_version >= 5 else _grouped(request.ungrouped_partition_states)
+    topics = request.topic_states if context.header.api_version >= 5 else _grouped(request.ungrouped_partition_states)
     changed: dict[str, Topic] = {}
     removed: dict[str, None] = {}
     for state in topics:
@@ -72,7 +72,7 @@ def _apply(
     cache.apply(
         controller_id=request.controller_id,
         controller_epoch=request.controller_epoch,
-        brokers=_changed_brokers(cache.image, request.live_brokers, context.api_version),
+        brokers=_changed_brokers(cache.image, request.live_brokers, context.header.api_version),
         changed=changed.values(),
         removed=removed,
     )

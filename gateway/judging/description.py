@@ -13,7 +13,6 @@ class PassingRequest(msgspec.Struct, frozen=True, kw_only=True):
     """A `RequestDescription` of a request at the gateway."""
 
     api_key: ApiKey
-    api_version: int
     client_id: str | None
     origin: RequestOrigin
     listener: str

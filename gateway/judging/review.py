@@ -280,7 +280,6 @@ class Reviewer:
 def _described(header: RequestHeader, caller: Caller) -> PassingRequest:
     return PassingRequest(
         api_key=ApiKey(header.api_key),
-        api_version=header.api_version,
         client_id=header.client_id,
         origin=RequestOrigin(caller.principal, caller.host, header.api_version, header.correlation_id, caller.software),
         listener=caller.listener.name,

@@ -18,7 +18,7 @@ from ...process.time_slices import carried_out
 from ...protocol.acls import CLUSTER_NAME, SUPPORTED_OPERATIONS, AclOperation, AclResourceType
 from ...protocol.api_keys import ApiKey
 from ...protocol.error_codes import ErrorCode
-from ...protocol.header import RequestOrigin
+from ...protocol.header import RequestHeader, RequestOrigin
 from ...protocol.registry import KAFKA, Api, Registry
 from ...security.authorizer import Authorization
 from ...security.caller import Caller
@@ -72,44 +72,50 @@ class DispatcherView(Protocol):
         """Return the frame of a response, its size included."""
 
 
-class RequestContext(msgspec.Struct, kw_only=True, gc=False):
-    """The sender, version and connection of one request, made when the request is decoded."""
+class AnswerNotes(msgspec.Struct, gc=False):
+    """Notes of handlers about the answer to a request, beside the response itself."""
 
-    spec: Spec
-    """The declaration of the API."""
-    api_version: int
-    """The version in which the answer will be encoded."""
-    correlation_id: int
-    """The id that the response repeats, from the request's header."""
-    client_id: str | None
-    origin: RequestOrigin
-    """The client that sent the request, and the node and API at which it arrived."""
-    listener: str
-    """The name of the listener on which the caller reached the node that holds their connection."""
-    forwarded: bool = False
-    """Whether an authenticated node forwarded it; if so, it is never forwarded again."""
-    from_peer: bool = False
-    """Whether the connection belongs to an authenticated node of this cluster."""
-    arrived: float = 0.0
-    """The time of arrival in seconds, by trio's clock."""
     update_number: int = -1
     """The metadata update that the forwarding node must have before it answers further reads, or -1
     if it need not wait. It goes into the response header.
     """
     throttle_ms: int = 0
-    """For how long the client has to wait after the answer, beside what the handler says."""
+    """For how long the client has to wait after the answer, beside what the response says."""
     first_error: int = 0
     """The first error code among rows that are encoded one by one."""
+
+
+class RequestContext(msgspec.Struct, kw_only=True, gc=False):
+    """The sender, version and connection of one request, made when the request is decoded."""
+
+    spec: Spec
+    """The declaration of the API."""
+    header: RequestHeader
+    """The header as it came, with the version in which the answer will be encoded."""
+    origin: RequestOrigin
+    """The client that sent the request, and the node and API at which it arrived."""
     caller: Caller
-    """The connection on which the request came, for APIs about the connection itself (SASL,
-    ApiVersions, Envelope).
-    """
+    """The connection on which the request came."""
     dispatcher: DispatcherView
     """The dispatcher of the listener at which the request came in."""
+    forwarded: bool = False
+    """Whether an authenticated node forwarded it; if so, it is never forwarded again."""
+    arrived: float = 0.0
+    """The time of arrival in seconds, by trio's clock."""
+    notes: AnswerNotes = msgspec.field(default_factory=AnswerNotes)
 
     @property
     def api_key(self) -> ApiKey:
         return self.spec.key
+
+    @property
+    def client_id(self) -> str | None:
+        return self.header.client_id
+
+    @property
+    def listener(self) -> str:
+        """The name of the listener on which the caller reached this node."""
+        return self.caller.listener.name
 
     @property
     def changes(self) -> Changes | None:
@@ -134,7 +140,7 @@ class RequestContext(msgspec.Struct, kw_only=True, gc=False):
         return Requester(
             principal=self.origin.principal or ANONYMOUS,
             client_host=self.origin.client_host,
-            client_id=self.client_id,
+            client_id=self.header.client_id,
             api_key=self.spec.key if self.origin.api_key < 0 else self.origin.api_key,
         )
 
@@ -173,7 +179,7 @@ class RequestContext(msgspec.Struct, kw_only=True, gc=False):
         if authorization is None:
             return [True] * len(names)
         operation, resource_type = permission.operation, permission.resource_type
-        if operation is AclOperation.CLUSTER_ACTION and self.from_peer and not self.forwarded:
+        if operation is AclOperation.CLUSTER_ACTION and self.caller.from_peer and not self.forwarded:
             return [True] * len(names)  # a node of the cluster asks in its own name
         return authorization.allows(self.requester, operation, resource_type, names, logs_denials=logs_denials)
 
@@ -204,8 +210,8 @@ class RequestContext(msgspec.Struct, kw_only=True, gc=False):
 
     def note(self, error_code: int) -> None:
         """Note the error of a row that is encoded by itself, because an encoded row shows none."""
-        if error_code and not self.first_error:
-            self.first_error = error_code
+        if error_code and not self.notes.first_error:
+            self.notes.first_error = error_code
 
     def check_cluster(self, permission: Permission) -> None:
         """Raise CLUSTER_AUTHORIZATION_FAILED if the client lacks a permission for the cluster."""

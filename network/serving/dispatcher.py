@@ -161,9 +161,7 @@ class Dispatcher:
         forwarded = header.origin is not None and caller.from_peer
         return RequestContext(
             spec=spec,
-            api_version=header.api_version,
-            correlation_id=header.correlation_id,
-            client_id=header.client_id,
+            header=header,
             origin=_forwarded_origin(caller, header)
             if forwarded
             else RequestOrigin(
@@ -174,12 +172,10 @@ class Dispatcher:
                 caller.software,
                 by_token=caller.by_token,
             ),
-            listener=caller.listener.name,
-            forwarded=forwarded,
-            from_peer=caller.from_peer,
-            arrived=now,
             caller=caller,
             dispatcher=self,
+            forwarded=forwarded,
+            arrived=now,
         )
 
     async def respond(
@@ -221,13 +217,13 @@ class Dispatcher:
 
     async def _answer_later(self, ctx: RequestContext, request: Any, pending: Any) -> bytes:
         response = await self._wait(ctx, request, pending)
-        throttle_ms = max(getattr(response, "throttle_time_ms", 0), ctx.throttle_ms)
-        if ctx.throttle_ms and hasattr(response, "throttle_time_ms"):
+        throttle_ms = max(getattr(response, "throttle_time_ms", 0), ctx.notes.throttle_ms)
+        if ctx.notes.throttle_ms and hasattr(response, "throttle_time_ms"):
             response.throttle_time_ms = throttle_ms
         if throttle_ms > 0 and not ctx.forwarded:
             ctx.caller.throttled_until = trio.current_time() + throttle_ms / 1000
-            ctx.throttle_ms = throttle_ms
-        rows = with_encoded_rows(response, ctx.api_version, partial(_note_error, ctx))
+            ctx.notes.throttle_ms = throttle_ms
+        rows = with_encoded_rows(response, ctx.header.api_version, partial(_note_error, ctx))
         return self.encode(ctx, request, await self._wait(ctx, request, rows))
 
     async def _wait(self, ctx: RequestContext, request: Any, pending: Any) -> Any:
@@ -237,16 +233,17 @@ class Dispatcher:
             return self.error_response(ctx, request, error)
 
     def encode(self, ctx: RequestContext, request: Any, response: Any) -> bytes:
-        key, version = ctx.spec.key, ctx.api_version
+        key, header, notes = ctx.spec.key, ctx.header, ctx.notes
+        version, correlation_id = header.api_version, header.correlation_id
         try:
-            answer = self._encode_response(key, version, ctx.correlation_id, response, ctx.update_number)
+            answer = self._encode_response(key, version, correlation_id, response, notes.update_number)
         except Exception as error:  # noqa: BLE001 - a response that this version cannot encode is a defect
             response = self.error_response(ctx, request, error)
-            answer = self._encode_response(key, version, ctx.correlation_id, response)
+            answer = self._encode_response(key, version, correlation_id, response)
         if len(answer) > self._max_answer_bytes and len(answer) > self._allowed(key):
             response = self.error_response(ctx, request, _too_large(ctx, answer, self._max_answer_bytes))
-            answer = self._encode_response(key, version, ctx.correlation_id, response)
-        ctx.first_error = ctx.first_error or first_error(ctx.spec, response)
+            answer = self._encode_response(key, version, correlation_id, response)
+        notes.first_error = notes.first_error or first_error(ctx.spec, response)
         now = trio.current_time()
         for answered in self._answered:
             answered(ctx, request, response, now)
@@ -259,7 +256,7 @@ class Dispatcher:
         """Return the response for an exception that was raised while a request was answered."""
         while isinstance(error, ExceptionGroup) and len(error.exceptions) == 1:
             error = error.exceptions[0]  # the nursery of a handler wraps the exception of its task
-        ctx.first_error = 0
+        ctx.notes.first_error = 0
         if isinstance(error, Refusal):
             refusal = error
         else:
@@ -269,7 +266,7 @@ class Dispatcher:
             refusal = Refusal(ErrorCode.UNKNOWN_SERVER_ERROR, reason=UNEXPECTED)
         for refused in self._refused:
             refused(ctx, request, refusal)
-        return error_answer(ctx.spec, request, ctx.api_version, code=refusal.code, message=refusal.message)
+        return error_answer(ctx.spec, request, ctx.header.api_version, code=refusal.code, message=refusal.message)
 
     def _accept_leftover(self, caller: Caller, ctx: RequestContext, leftover: int) -> None:
         """Log bytes after the end of a client's request, which Kafka accepts. Raises ProtocolError

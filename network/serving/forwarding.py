@@ -215,7 +215,7 @@ class Forwarder:
         if registry[key].flexible(version):
             header, answer = await peer.ask(key, version, request, client_id=ctx.client_id, origin=origin)
             return header.update_number, answer
-        inner = RequestHeader(key, version, ctx.correlation_id, ctx.client_id)
+        inner = RequestHeader(key, version, ctx.header.correlation_id, ctx.client_id)
         envelope = EnvelopeRequest(request_data=registry.encode_request(inner, request)[FRAME_SIZE_BYTES:])
         header, answer = await peer.ask(ApiKey.ENVELOPE, 0, envelope, client_id=ctx.client_id, origin=origin)
         assert isinstance(answer, EnvelopeResponse)

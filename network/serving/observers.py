@@ -45,8 +45,7 @@ class RequestObserver:
 
     def answered(self, ctx: RequestContext, request: Any, response: Any, now: float) -> None:
         """Learn of a response that was encoded at this time, by the clock of `ctx.arrived`.
-        `ctx.first_error` is the first error code in it, and `ctx.throttle_ms` how long its client
-        has to wait.
+        `ctx.notes` have the first error code in it, and how long its client has to wait.
         """
 
 

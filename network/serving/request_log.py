@@ -57,7 +57,7 @@ def describe_request(ctx: RequestContext, request: Any) -> str:
     who = (
         f"{cut(ctx.origin.principal) or NOT_AUTHENTICATED} (client {cut(ctx.client_id)!r} at {ctx.origin.client_host})"
     )
-    return f"{type(request).__name__} v{ctx.api_version} of {who}: {_show(request)}"
+    return f"{type(request).__name__} v{ctx.header.api_version} of {who}: {_show(request)}"
 
 
 def describe_unexpected_error(error: BaseException, request: Any) -> str:

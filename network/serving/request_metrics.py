@@ -31,7 +31,7 @@ class RequestMetrics(RequestObserver):
 
     def answered(self, ctx: RequestContext, request: Any, response: Any, now: float) -> None:  # noqa: ARG002
         api_key, outcomes = ctx.spec.key, self.outcomes
-        key = (api_key, ctx.api_version, ctx.first_error)
+        key = (api_key, ctx.header.api_version, ctx.notes.first_error)
         try:
             outcomes[key] += 1
         except KeyError:
@@ -40,9 +40,9 @@ class RequestMetrics(RequestObserver):
         if latencies is None:
             latencies = self.latencies[api_key] = LatencyHistogram()
         latencies.observe(now - ctx.arrived)
-        if ctx.throttle_ms and not ctx.forwarded:  # else the node that forwarded the request counts it
+        if ctx.notes.throttle_ms and not ctx.forwarded:  # else the node that forwarded the request counts it
             self.throttled_requests[api_key] += 1
-            self.throttled_seconds[api_key] = self.throttled_seconds.get(api_key, 0.0) + ctx.throttle_ms / 1000
+            self.throttled_seconds[api_key] = self.throttled_seconds.get(api_key, 0.0) + ctx.notes.throttle_ms / 1000
 
     def refused_version(self) -> None:
         """Count an ApiVersions request of an unknown version, which is answered in version 0."""

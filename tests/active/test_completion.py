@@ -149,7 +149,7 @@ async def create_by_way_of(cluster: SmallCluster, broker_id: int, name: str) -> 
         topics=[CreatableTopic(name=name, num_partitions=1, replication_factor=1)], timeout_ms=1000
     )
     code: int = (await answer_of(node, context, request)).topics[0].error_code
-    assert (context.update_number >= 0) == (code == 0)
+    assert (context.notes.update_number >= 0) == (code == 0)
     return code
 
 
@@ -170,7 +170,7 @@ async def test_a_node_that_is_not_registered_waits_for_what_it_is_told(
     topic = CreatableTopic(name="t", num_partitions=1, replication_factor=1)
     answer = await answer_of(node, context, CreateTopicsRequest(topics=[topic], timeout_ms=1000))
     assert answer.topics[0].error_code == 0
-    assert context.update_number == cluster.controller.propagation.expect_update(3) >= 0
+    assert context.notes.update_number == cluster.controller.propagation.expect_update(3) >= 0
 
 
 @pytest.mark.parametrize("completion", ["local", "cluster"])

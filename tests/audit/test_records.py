@@ -20,7 +20,8 @@ from minicontroller.policies.verdict import PolicyOutcome as Decided
 from minicontroller.policies.verdict import Verdict
 from minicontroller.protocol.api_keys import ApiKey
 from minicontroller.protocol.error_codes import ErrorCode
-from minicontroller.protocol.header import RequestOrigin
+from minicontroller.protocol.header import RequestHeader, RequestOrigin
+from minicontroller.security.caller import Caller, Listener
 from tests.audit.logs import a_state, decisions_in
 from tests.handlers.ruling import creating, ruling, wanted
 from tests.support.specs import APIS
@@ -36,13 +37,10 @@ class Unreadable(TopicManagementPolicy):
 def a_context() -> RequestContext:
     return RequestContext(
         spec=APIS[ApiKey.CREATE_TOPICS],
-        api_version=7,
-        correlation_id=99,
-        client_id="client",
+        header=RequestHeader(ApiKey.CREATE_TOPICS, 7, 99, "client"),
         origin=RequestOrigin("User:alice", "host", 6, 98, "software/1", received_node=41),
-        listener="LISTENER",
         forwarded=True,
-        caller=None,  # type: ignore[arg-type]
+        caller=Caller(Listener(name="LISTENER"), "host", 50_000),
         dispatcher=Dispatcher(Routes(())),
     )
 

@@ -70,7 +70,7 @@ async def test_the_controller_is_asked_as_the_client_would_ask() -> None:
     creations = Creations()
     await client_of(ruling_node(CLUSTER), creations, principal="User:alice").ask(wanting("new"), 1)
     ((context, request),) = creations.calls
-    assert (context.api_key, context.api_version, context.origin.api_version) == (ApiKey.CREATE_TOPICS, 7, 7)
+    assert (context.api_key, context.header.api_version, context.origin.api_version) == (ApiKey.CREATE_TOPICS, 7, 7)
     assert (context.origin.principal, context.origin.client_host, context.client_id) == (
         "User:alice",
         "10.0.0.9",

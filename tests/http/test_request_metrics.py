@@ -3,13 +3,13 @@
 import pytest
 
 from minicontroller.admin.error_answers import first_error
-from minicontroller.network.serving.context import RequestContext, Routes
+from minicontroller.network.serving.context import AnswerNotes, RequestContext, Routes
 from minicontroller.network.serving.dispatcher import Dispatcher
 from minicontroller.network.serving.request_metrics import RequestMetrics
 from minicontroller.process.observe.metrics import LatencyHistogram
 from minicontroller.protocol.api_keys import ApiKey
 from minicontroller.protocol.error_codes import ErrorCode
-from minicontroller.protocol.header import RequestOrigin
+from minicontroller.protocol.header import RequestHeader, RequestOrigin
 from minicontroller.protocol.messages.create_topics import CreatableTopicResult, CreateTopicsResponse
 from minicontroller.protocol.messages.metadata import MetadataResponse, MetadataResponseTopic
 from minicontroller.security.caller import Caller, Listener
@@ -40,12 +40,9 @@ def test_requests_are_counted_by_their_outcome() -> None:
     for version, code in ((7, 0), (7, 0), (6, 44)):
         context = RequestContext(
             spec=APIS[ApiKey.CREATE_TOPICS],
-            api_version=version,
-            correlation_id=1,
-            client_id="client",
+            header=RequestHeader(ApiKey.CREATE_TOPICS, version, 1, "client"),
             origin=RequestOrigin(None, "host"),
-            listener="L",
-            first_error=code,
+            notes=AnswerNotes(first_error=code),
             caller=Caller(Listener(name="L"), "host", 50_000),
             dispatcher=Dispatcher(Routes(())),
         )

@@ -95,7 +95,7 @@ async def test_it_connects_when_it_is_asked_and_says_who_it_is(credentials: Plai
         assert not served.server.connections
         assert await ask_metadata(peer, "t") == "t"
         assert served.node.seen[0].client_id == "7"
-        assert served.node.seen[0].from_peer is (credentials is not None)
+        assert served.node.seen[0].caller.from_peer is (credentials is not None)
         assert await ask_metadata(peer, "u") == "u"
         assert len(served.server.connections) == 1
 

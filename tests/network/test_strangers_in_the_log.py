@@ -50,15 +50,13 @@ class Counted(list[Any]):
 
 
 def context(**said: Any) -> RequestContext:
-    known = {"client_id": "c", "origin": RequestOrigin(said.pop("principal", None), "127.0.0.1", 7), **said}
+    origin = RequestOrigin(said.pop("principal", None), "127.0.0.1", 7)
     return RequestContext(
         spec=APIS[ApiKey.CREATE_TOPICS],
-        api_version=7,
-        correlation_id=1,
-        listener="CLIENTS",
+        header=RequestHeader(ApiKey.CREATE_TOPICS, 7, 1, said.pop("client_id", "c")),
         caller=Caller(CLIENTS, "127.0.0.1", 1),
         dispatcher=Dispatcher(Routes(())),
-        **known,
+        **{"origin": origin, **said},
     )
 
 

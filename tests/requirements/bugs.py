@@ -118,7 +118,7 @@ BUGS = (
     Bug(
         "K590-6b", "anybody may forward for others, who are not named then", "network/serving/dispatcher.py",
         "if origin is not None and not ctx.forwarded:",
-        "if origin is not None and ctx.forwarded and not ctx.from_peer:",
+        "if origin is not None and ctx.forwarded and not ctx.caller.from_peer:",
     ),
     Bug(
         "K201-3", "the policy does not see the earlier elements of a batch", f"{HANDLERS}/planning.py",

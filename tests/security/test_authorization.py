@@ -23,7 +23,7 @@ from minicontroller.protocol.acls import (
 )
 from minicontroller.protocol.api_keys import ApiKey
 from minicontroller.protocol.error_codes import ErrorCode
-from minicontroller.protocol.header import RequestOrigin
+from minicontroller.protocol.header import RequestHeader, RequestOrigin
 from minicontroller.security.acls import AclIndex
 from minicontroller.security.authorizer import AclRules, Authorization, UserAuthorizer, java_address
 from minicontroller.security.caller import Caller, Listener
@@ -52,13 +52,9 @@ def context(authorization: Authorization | None, principal: str | None, *, forwa
     caller.from_peer = forwarded
     return RequestContext(
         spec=SPEC,
-        api_version=9,
-        correlation_id=1,
-        client_id="tests",
+        header=RequestHeader(SPEC.key, 9, 1, "tests"),
         origin=RequestOrigin(principal, "10.0.0.9", 9),
-        listener="PLAINTEXT",
         forwarded=forwarded,
-        from_peer=caller.from_peer,
         caller=caller,
         dispatcher=Dispatcher(Routes(()), authorization=authorization),
     )
@@ -99,7 +95,7 @@ def test_a_client_that_has_not_authenticated_is_anonymous() -> None:
 def test_a_node_of_the_cluster_has_cluster_action_and_nothing_else() -> None:
     """A node's own requests need ClusterAction; it may not do more because it is a node."""
     node = context(own_topics(), None)
-    node.from_peer = True
+    node.caller.from_peer = True
     assert node.may(CLUSTER_ACTION)
     assert not node.may(ALTER)
 

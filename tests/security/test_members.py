@@ -101,7 +101,7 @@ async def test_a_node_is_believed_where_nobody_authenticates() -> None:
         assert isinstance(answer, CreateTopicsResponse)
         assert codes(answer) == [0, 0]
         ((ctx, _),) = two.recorder.calls
-        assert (ctx.origin.principal, ctx.origin.client_host, ctx.forwarded, ctx.from_peer) == (
+        assert (ctx.origin.principal, ctx.origin.client_host, ctx.forwarded, ctx.caller.from_peer) == (
             "User:alice",
             "10.0.0.1",
             True,
@@ -110,7 +110,7 @@ async def test_a_node_is_believed_where_nobody_authenticates() -> None:
         assert await update(peer) == ErrorCode.NONE
         async with await two.connect() as client:
             await client.ask(1, ALL, MetadataResponse)
-            assert not two.served.node.seen[-1].from_peer
+            assert not two.served.node.seen[-1].caller.from_peer
         nursery.cancel_scope.cancel()
 
 

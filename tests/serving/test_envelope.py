@@ -98,7 +98,7 @@ async def test_the_inner_request_runs_as_its_sender(
         assert [topic.name for topic in answer.topics] == ["t"]
         (ctx,) = served.node.seen
         assert (ctx.origin.principal, ctx.origin.client_host, ctx.client_id) == (name, host, "inner-client")
-        assert (ctx.api_key, ctx.api_version, ctx.origin.api_version, ctx.forwarded) == (19, 5, 5, True)
+        assert (ctx.api_key, ctx.header.api_version, ctx.origin.api_version, ctx.forwarded) == (19, 5, 5, True)
 
 
 async def test_an_envelope_where_nodes_do_not_meet_ends_the_connection() -> None:

@@ -17,7 +17,7 @@ from minicontroller.network.serving.dispatcher import Dispatcher
 from minicontroller.network.serving.request_log import MAX_CHARACTERS, SECRET_FIELDS, describe_request
 from minicontroller.protocol.api_keys import ApiKey
 from minicontroller.protocol.error_codes import ErrorCode
-from minicontroller.protocol.header import RequestOrigin
+from minicontroller.protocol.header import RequestHeader, RequestOrigin
 from minicontroller.protocol.messages.alter_configs import (
     AlterableConfig,
     AlterConfigsRequest,
@@ -275,11 +275,8 @@ def test_an_enormous_request_is_cut_in_the_log() -> None:
     request = CreateTopicsRequest(topics=[CreatableTopic(name=f"t{random.random()}") for _ in range(20_000)])
     ctx = RequestContext(
         spec=APIS[ApiKey.CREATE_TOPICS],
-        api_version=7,
-        correlation_id=1,
-        client_id="x\ny",
+        header=RequestHeader(ApiKey.CREATE_TOPICS, 7, 1, "x\ny"),
         origin=RequestOrigin(client_host="127.0.0.1", api_version=7),
-        listener="CLIENTS",
         caller=Caller(CLIENTS, "127.0.0.1", 1),
         dispatcher=Dispatcher(Routes(())),
     )

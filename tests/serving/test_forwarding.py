@@ -59,10 +59,10 @@ async def test_the_controller_learns_who_asked() -> None:
         answer = await client.ask(2, CREATE, CreateTopicsResponse, client_id="admin-7")
         ((ctx, _),) = nodes.recorder.calls
         assert (ctx.origin.principal, ctx.origin.client_host, ctx.client_id) == ("User:alice", "127.0.0.1", "admin-7")
-        assert (ctx.api_version, ctx.origin.api_version) == (7, 2)
+        assert (ctx.header.api_version, ctx.origin.api_version) == (7, 2)
         assert (ctx.origin.software, ctx.origin.received_node) == ("librdkafka/2.6.0", 1)
         assert ctx.forwarded
-        assert ctx.from_peer
+        assert ctx.caller.from_peer
         assert [(topic.name, topic.error_code) for topic in answer.topics] == [("t", 0), ("u", 0)]
 
 
@@ -87,7 +87,7 @@ async def test_what_the_controller_had_told_travels_back() -> None:
 
     async def told(_node: object, ctx: RequestContext, request: CreateTopicsRequest) -> CreateTopicsResponse:
         await trio.lowlevel.checkpoint()
-        ctx.update_number = number
+        ctx.notes.update_number = number
         return CreateTopicsResponse(topics=[CreatableTopicResult(name=topic.name) for topic in request.topics])
 
     async with pair(far_handler=told) as nodes, await nodes.near.connect() as client:
@@ -137,7 +137,7 @@ async def test_every_api_of_the_controller_is_forwarded_from_every_version(key: 
 
     def answer(_node: object, ctx: RequestContext, _request: object) -> object:
         calls.append(ctx)
-        ctx.update_number = 0
+        ctx.notes.update_number = 0
         return api.response()
 
     async with pair(handlers={key: answer}) as nodes, await nodes.near.connect(SASL) as client:
@@ -147,7 +147,7 @@ async def test_every_api_of_the_controller_is_forwarded_from_every_version(key: 
             for request in readable(key, version):
                 assert await client.ask(version, request, api.response, client_id="me") == api.response()
                 ctx, origin = calls[-1], calls[-1].origin
-                assert (ctx.api_version, ctx.client_id, origin.api_version) == (api.max_version, "me", version)
+                assert (ctx.header.api_version, ctx.client_id, origin.api_version) == (api.max_version, "me", version)
                 assert (origin.principal, origin.client_host, origin.received_node) == ("User:alice", "127.0.0.1", 1)
         assert calls
 

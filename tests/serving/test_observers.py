@@ -36,7 +36,7 @@ class Journal(RequestObserver):
     def answered(self, ctx: RequestContext, request: Any, response: Any, now: float) -> None:
         assert 0 <= now - ctx.arrived < 60
         assert type(response).__name__ == type(request).__name__.replace("Request", "Response")
-        self.entries.append((type(request).__name__, ctx.client_id, ctx.first_error))
+        self.entries.append((type(request).__name__, ctx.client_id, ctx.notes.first_error))
 
 
 class Rule(RequestObserver):

@@ -400,11 +400,8 @@ def context_for(node: Node, key: ApiKey, version: int) -> RequestContext:
     caller = Caller(Listener(name="PLAINTEXT"), "10.0.0.9", 50_000)
     return RequestContext(
         spec=APIS[key],
-        api_version=version,
-        correlation_id=7,
-        client_id="tests",
+        header=RequestHeader(key, version, 7, "tests"),
         origin=RequestOrigin(client_host="10.0.0.9", api_version=version),
-        listener="PLAINTEXT",
         arrived=trio.current_time(),
         caller=caller,
         dispatcher=Dispatcher(Routes(())),
