@@ -123,16 +123,21 @@ class ClientChannel:
                 ends.callback(link.close)
                 intake = Intake(self._shared, self, self._replies, link)
                 ends.callback(intake.held.abandon)
-                await until_it_ends(partial(self._pass_requests, intake))  # a task less for who is idle
+                requests = partial(self._pass_requests, intake, link, failures)
+                await until_it_ends(requests)  # a task less for who is idle
         if failures:
             raise failures.pop(0)  # it leads here, and nothing here leads back to it
 
-    async def _pass_requests(self, intake: Intake) -> None:
-        with self._reading:
-            frames = FrameReader(self._client, MAX_FRAME_BYTES, self._notice_life)
-            while await intake.begins(frames):
-                self._notice_life()
-                await intake.take(frames)
+    async def _pass_requests(self, intake: Intake, link: UpstreamLink, failures: list[Exception]) -> None:
+        try:
+            with self._reading:
+                frames = FrameReader(self._client, MAX_FRAME_BYTES, self._notice_life)
+                while await intake.begins(frames):
+                    self._notice_life()
+                    await intake.take(frames)
+        except ProtocolError as error:
+            failures.append(error)  # those before it are answered, as they are by Kafka
+        await link.flush()
         with trio.move_on_after(LAST_ANSWERS_SECONDS):
             await self._replies.until_quiet()
 

@@ -104,9 +104,13 @@ class HeldRequests:
         if treatment.passage is Passage.FORWARD and not concerns_brokers(request[SIZE_BYTES:]):
             await self._replies.until_quiet()
             awaited = self._exchange.await_controller(head.correlation_id)
-            answer = await self._forwarded(request[SIZE_BYTES:])
-            if review is not None:
-                answer = await self._completed(review, answer[SIZE_BYTES:])
+            try:
+                answer = await self._forwarded(request[SIZE_BYTES:])
+                if review is not None:
+                    answer = await self._completed(review, answer[SIZE_BYTES:])
+            except ProtocolError:
+                self._exchange.forget()  # no answer will come
+                raise
             self._exchange.controller_answered(awaited, answer)
             await self._replies.send_answers()
             return

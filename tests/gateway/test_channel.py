@@ -27,7 +27,7 @@ from minicontroller.network.failures import ConnectionFailures
 from minicontroller.network.memory import SMALL_BYTES, RequestMemory
 from minicontroller.network.transport import SocketTransport, Transport
 from minicontroller.protocol.api_keys import ApiKey
-from minicontroller.protocol.header import RequestHeader
+from minicontroller.protocol.header import REQUEST_START, RequestHeader
 from minicontroller.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from minicontroller.protocol.messages.metadata import MetadataRequest, MetadataResponse
 from minicontroller.protocol.registry import KAFKA
@@ -40,6 +40,9 @@ QUESTION = KAFKA.encode_request(
     RequestHeader(api_key=ApiKey.METADATA, api_version=4, client_id=upstream_link.CLIENT_ID),
     MetadataRequest([], allow_auto_topic_creation=False),
 )
+SMALL = request(ApiKey.METADATA, 4, MetadataRequest([]), 8)
+UNKNOWN = REQUEST_START.pack(777, 0, 9)
+"""A request of no API that is known."""
 ANSWER = size_of(b"\0\0\0\7") + b"\0\0\0\7"
 
 
@@ -101,6 +104,13 @@ class HangingBroker:
         return True
 
     def passes(self, _frame: bytes) -> bool:
+        return False
+
+
+class UnjudgingBroker(HangingBroker):
+    """A broker to which all requests pass unread."""
+
+    def takes(self, _api_key: int) -> bool:
         return False
 
 
@@ -198,6 +208,49 @@ async def test_a_request_goes_on_when_the_question_before_it_is_answered() -> No
     await broker.aclose()
 
 
+@pytest.mark.parametrize(
+    "wrong",
+    [size_of(bytes(3)) + bytes(3), size_of(UNKNOWN) + UNKNOWN, bytes(4)],
+    ids=["no header", "an unknown API", "no size"],
+)
+async def test_requests_before_a_wrong_one_are_answered(wrong: bytes) -> None:
+    """A client that sends good requests and a wrong one at once gets the responses to the good
+    ones, as it does from Kafka, and then the end of its connection.
+    """
+    near, client = _pair()
+    broker = UnjudgingBroker()
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(_channel(near, broker, RequestMemory()).run)
+        await client.send_all(LARGE * 2 + wrong)
+        assert await _received(broker.socket, 2 * len(LARGE)) == LARGE * 2
+        await broker.socket.send_all(ANSWER * 2)
+        assert await _received(client, 2 * len(ANSWER)) == ANSWER * 2
+        assert await client.receive_some() == b""
+    await client.aclose()
+    await broker.aclose()
+
+
+async def test_the_last_request_before_a_drain_goes_on() -> None:
+    """A request whose end comes together with the next one goes to the broker and is answered,
+    though the connection is drained meanwhile; the next one is not read.
+    """
+    near, client = _pair()
+    broker = UnjudgingBroker()
+    async with trio.open_nursery() as nursery:
+        serving = _channel(near, broker, RequestMemory())
+        nursery.start_soon(serving.run)
+        await client.send_all(LARGE[:-1])
+        assert await _received(broker.socket, len(LARGE) - 1) == LARGE[:-1]
+        serving.drain()
+        await client.send_all(LARGE[-1:] + SMALL)
+        assert await _received(broker.socket, 1) == LARGE[-1:]
+        await broker.socket.send_all(ANSWER)
+        assert await _received(client, len(ANSWER)) == ANSWER
+        assert await broker.socket.receive_some() == b""
+    await client.aclose()
+    await broker.aclose()
+
+
 @pytest.mark.parametrize("answer", [b"", size_of(b"no answer") + b"no answer", None], ids=["end", "garbage", "none"])
 async def test_a_broker_that_fails_amid_a_question(answer: bytes | None, monkeypatch: pytest.MonkeyPatch) -> None:
     """A broker that dies, answers nonsense, or does not answer when the gateway asks it in the name
@@ -225,5 +278,7 @@ async def test_a_broker_that_fails_amid_a_question(answer: bytes | None, monkeyp
 async def _received(stream: trio.SocketStream, count: int) -> bytes:
     data = b""
     while len(data) < count:
-        data += await stream.receive_some(count - len(data))
+        piece = await stream.receive_some(count - len(data))
+        assert piece, f"the stream ended after {len(data)} of {count} bytes"
+        data += piece
     return data
