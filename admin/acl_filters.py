@@ -19,9 +19,7 @@ from ..protocol.acls import (
 from ..protocol.errors import MalformedMessage
 
 TYPES = frozenset(each for each in AclResourceType if each > AclResourceType.ANY)
-"""The types of resources that have ACLs."""
 PATTERN_TYPES = frozenset({PatternType.LITERAL, PatternType.PREFIXED})
-"""The types of the patterns of ACLs."""
 
 
 class WireFilter(Protocol):

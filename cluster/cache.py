@@ -85,7 +85,6 @@ class ImageChanges(msgspec.Struct, frozen=True):
     """The differences of an image from the one before it."""
 
     topics: Sequence[Topic] = ()
-    """The topics that are new or different."""
     removed: Collection[str] = ()
     """The names of topics that are gone."""
     entities: Mapping[str, Entity | None] = Map()

@@ -106,8 +106,6 @@ class TopicBecomes(TopicDelta, frozen=True):
 
 
 class TopicRemoved(TopicDelta, frozen=True):
-    """A topic that is no more."""
-
     def evolve(self, _topic: Topic | None) -> None:
         return None
 

@@ -13,7 +13,6 @@ from .errors import Refusal
 from .groups import Group
 
 MAX_GROUP_BYTES = 2 << 20
-"""The most room of one group."""
 MAX_BYTES = 32 << 20
 """The most room of all groups."""
 MAX_GROUPS = 10_000

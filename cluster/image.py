@@ -62,12 +62,10 @@ class Image(msgspec.Struct, frozen=True):
     has found one.
     """
     acls: Map[ResourcePattern, AclEntries] = Map()
-    """The ACLs of all resource patterns that have any."""
     tokens: Map[str, TokenInformation] = Map()
     """The delegation tokens by id, those that have expired included."""
     features: FinalizedFeatures = NO_FEATURES
     groups: Map[str, Group] = Map()
-    """The groups by the name of their znode."""
     rooms: Map[str, GroupRoom] = Map()
     """The room that groups take in the store, by the principal that owns them, for those that own
     any.

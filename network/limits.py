@@ -89,8 +89,6 @@ def _unfinished_bytes(config: NodeConfig) -> int:
 
 
 class ConnectionQuotas:
-    """Counts the connections of a node."""
-
     def __init__(self, limits: ConnectionLimits) -> None:
         self.limits = limits
         """The limits in force, which may change at any time."""

@@ -10,7 +10,6 @@ GO_AWAY = (4).to_bytes(4) + GO_AWAY_ID.to_bytes(4, signed=True)
 a response's header without a response.
 """
 CANCELLATION_BYTES = 4
-"""The size of a cancellation."""
 
 
 def cancellation(correlation_id: int) -> bytes:

@@ -80,7 +80,6 @@ class PeerLink:
         self.waiters: dict[int, PendingAnswer] = {}
         """By correlation id."""
         self.reason = "the connection was closed"
-        """Why it ended."""
         self.ended = False
         self.goes_away = False
         """Whether the other end has sent GO_AWAY."""

@@ -43,7 +43,6 @@ class Ending:
         self.finishes: Callable[[], None] | None = None
         """What to do at the signal in place of raising: the work then ends by itself, soon."""
         self.folders: set[Path] = set()
-        """Folders that are removed."""
         self._others: frozenset[int] | None = None
 
     @contextmanager

@@ -29,7 +29,6 @@ _UNITS = {
     "hour": "h", "3 hours": "3h", "12 hours": "12h", "day": "D", "week": "W", "month": "M", "quarter": "3M",
     "year": "Y", "10 years": "10Y", "100 years": "100Y", "1000 years": "1000Y",
 }  # fmt: skip
-"""The steps that there are, as units of numpy's."""
 
 
 @dataclass(frozen=True)

@@ -36,7 +36,6 @@ class Requester(msgspec.Struct, frozen=True, kw_only=True):
     principal: str
     """`User:alice`; `User:ANONYMOUS` for a client that has not authenticated."""
     client_host: str
-    """The client's address."""
     client_id: str | None = None
     api_key: int = -1
     """Kafka's number of the client's request; -1 if unknown."""

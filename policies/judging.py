@@ -53,7 +53,6 @@ METHODS: Mapping[type[JudgedRequest], str] = {
     AlterLoggersRequest: "validate_alter_loggers",
     AdminRequest: "validate_admin",
 }
-"""The method of a policy that judges each kind of request."""
 
 PolicyReply = tuple[PolicyOutcome, str | None]
 """The outcome that a policy in Python decided on, and the reason unless it allowed the request."""

@@ -51,7 +51,6 @@ class TopicCounts:
     def __init__(self, chunks: tuple[_Chunk, ...] = (), firsts: tuple[str, ...] = (), topics: int = 0) -> None:
         self._chunks = chunks
         self._firsts = firsts
-        """The first name of each chunk."""
         self.topics = topics
 
     @classmethod

@@ -7,7 +7,6 @@ are negative or above 200 MiB, and a first request never is so large.
 
 TLS, HTTP, PROXY, TEXT = "TLS", "HTTP", "a PROXY header", "text"
 FIRST_BYTES = 4
-"""How many bytes are looked at."""
 _WORDS = {
     **dict.fromkeys((b"GET ", b"HEAD", b"POST", b"PUT ", b"DELE", b"OPTI", b"PATC", b"TRAC", b"CONN", b"PROP"), HTTP),
     **dict.fromkeys((b"PRI ", b"HTTP"), HTTP),  # HTTP/2, and answers

@@ -27,7 +27,6 @@ from ..protocol.acls import (
 )
 
 EVERYTHING = (1 << (max(AclOperation) + 1)) - 1
-"""The bits of all operations."""
 MAX_REMEMBERED_BYTES = 8 << 20
 """The memory for decisions that are remembered, of all callers together."""
 DECISION_BYTES = 120

@@ -55,8 +55,6 @@ SaslOutcome = Challenge | Proved | ProvedNode | Rejected
 
 
 class SaslExchange(Protocol):
-    """One authentication by one SASL mechanism."""
-
     def step(self, token: bytes) -> SaslOutcome: ...
 
 

@@ -54,7 +54,6 @@ class TokenCredential(msgspec.Struct, frozen=True):
 
 
 FindUser = Callable[[str, str], ScramCredential | None]
-"""Returns the credential of a user for a mechanism, or None if there is none."""
 FindToken = Callable[[str, str], TokenCredential | None]
 """Returns the credential of the delegation token with this id, or None if no valid token has it."""
 

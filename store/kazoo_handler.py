@@ -61,7 +61,6 @@ class KazooHandler:
         self.closing = threading.Event()
         """Set when the session is to end: attempts to connect are given up."""
         self.connection: ServerConnection | None = None
-        """The newest connection."""
 
     def start(self) -> None:
         pass  # there are no workers

@@ -23,8 +23,6 @@ Configs = Mapping[str, str]
 
 
 class IncrementalChange(msgspec.Struct, frozen=True):
-    """One entry of IncrementalAlterConfigs."""
-
     name: str
     operation: int
     """A ConfigOperation, or any other number that a client sent."""

@@ -69,7 +69,6 @@ class AuditedRequest(msgspec.Struct):
     first: int = 0
     """The index within the request of the first element of this part."""
     elements: int = 0
-    """The number of elements of the request."""
     recorded: int = 0
     """The number of elements of this part."""
     image: Image = NO_IMAGE

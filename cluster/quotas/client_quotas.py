@@ -35,11 +35,8 @@ def entity_key(entity: Entity) -> EntityKey:
 
 
 class ClientQuotas:
-    """The quotas in force at one node."""
-
     def __init__(self) -> None:
         self.all: dict[EntityKey, dict[str, float]] = {}
-        """The entities that have quotas, with these."""
         self._mutation_rates: dict[EntityKey, float] = {}
         self._connection_rates: dict[str | None, float] = {}
 

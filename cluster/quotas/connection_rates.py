@@ -24,8 +24,6 @@ LimitOf = Callable[[str], int | None]
 
 
 class ConnectionRates:
-    """The connections of one node."""
-
     def __init__(self, quotas: ClientQuotas, limit_of: LimitOf, windows: Windows, clock_ms: Callable[[], int]) -> None:
         self._quotas = quotas
         self._limit_of = limit_of

@@ -27,9 +27,7 @@ OF_CLIENTS: Mapping[str, KeyType] = MappingProxyType(
         CONTROLLER_MUTATION_RATE: KeyType.DOUBLE,
     }
 )
-"""The quotas of users and clients."""
 OF_ADDRESSES: Mapping[str, KeyType] = MappingProxyType({CONNECTION_CREATION_RATE: KeyType.INT})
-"""The quotas of addresses."""
 NOT_ENFORCED = ("producer_byte_rate", "consumer_byte_rate", "request_percentage")
 """The quotas that are kept for Kafka's brokers."""
 MAX_VALUES = {KeyType.LONG: 2**63 - 1, KeyType.INT: 2**31 - 1}

@@ -33,8 +33,6 @@ class Metrics(Protocol):
 
 
 class ShownProcess(Protocol):
-    """A process as the site shows it."""
-
     @property
     def decisions(self) -> RecentDecisions: ...
     @property

@@ -61,4 +61,3 @@ request_of = msgspec.json.Decoder(_Request).decode
 decision_of: Callable[[bytes | memoryview], Any] = msgspec.json.Decoder(_asked_about()).decode
 """Reads what a policy is asked about a decision, with `before` and `after` as JSON."""
 state_of = msgspec.json.Decoder(RecordedState | None).decode
-"""Reads a state from its JSON."""

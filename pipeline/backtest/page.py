@@ -52,7 +52,6 @@ COLOURS: Mapping[str, str] = {
     "timed_out": "s5",
     "moot": "s7",
 }
-"""The roles of the colours, by column."""
 MOST_NAMES = REST
 """How many names have a colour of their own, beside one for all others."""
 

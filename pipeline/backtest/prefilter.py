@@ -35,7 +35,6 @@ from .sandbox import ALLOWED, Sandbox
 from .verdicts import NO_POLICY, Opinion, opinion
 
 ALL = -1
-"""The bits of all rules."""
 LAST_BIT = 62
 MOST_JUDGES = 1_000
 MOST_KEPT = 100_000
@@ -62,7 +61,6 @@ KINDS: Mapping[str, type[PolicyRequest]] = {
 ESCAPE = rb"\u"
 """The beginning of an escape in JSON, in which any character of REDACTED may be written."""
 COLUMNS = frozenset({"kind", "resource", "operation", "api", "asked_ms", "internal", "reassignments", "event"})
-"""The columns that select the events to look at."""
 
 
 class NeedsUserError(Exception):

@@ -18,7 +18,6 @@ ABOUT = {
     "parted-more": "Would exist",
     "parted-otherwise": "Would be different",
 }
-"""Titles of notes."""
 MOOT = {
     "no-topic": "the topic would not exist",
     "topic-exists": "the topic would exist already",

@@ -102,7 +102,6 @@ class Task(msgspec.Struct, Generic[Head], frozen=True):
 
 
 Work = Callable[[Task[Any]], Iterator[Row]]
-"""A function from a task to its rows."""
 
 
 def failures_returned(work: Callable[[Piece], Answer], piece: Piece) -> Answer | Failure:

@@ -26,7 +26,6 @@ from .sequence_ranges import Position, SequenceRange
 from .staging_result import Marker
 
 NAMED = re.compile(r"_state/[0-9]{1,19}+\.json\.zst", re.ASCII)
-"""The pattern of the names of states."""
 FORMAT = 3
 """The version of the state's format."""
 TRIED = f"{STATE}/tried"

@@ -108,7 +108,6 @@ class Stale(NamedTuple):
     begin: Position
     """The position at which the history changes at the earliest."""
     boundaries: Sequence[SegmentBoundary]
-    """The boundaries of the whole log."""
     events: int
     """How many events there are from `begin` on."""
 

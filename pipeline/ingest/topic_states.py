@@ -24,7 +24,6 @@ OF_EVENTS = (
     *("epoch", "sequence", "time", "kind", "resource", "name", "operation", "effect", "principal"),
     *("reassignment", "after", "topics"),
 )
-"""The columns of `events` that describe topics."""
 ROWS = Table.TOPIC_HISTORY.in_files
 CHANGE = ("epoch", "sequence", "time", "cause", "principal")
 """The columns about the event that begins a row of `topic_history`, and about the one that ends it.

@@ -14,7 +14,6 @@ from .question import Report, ReportQuestion
 from .table_queries import TableQuery
 
 COLUMNS = "changes p50_us p90_us p99_us slowest_us"
-"""The columns that `percentiles` gives."""
 NOTE = (
     "From a request's arrival at the controller until the change was stored; only changes that were carried out. The way from the client, "
     "the way through a node that forwards, and the time until it found a controller are not included. Percentiles are exact to 1 %."

@@ -33,7 +33,6 @@ COLUMNS = (
     "cluster_id epoch sequence time kind principal api operation software received_node decided_node resource name latency_us "
     "effect error_code error message decision enforced rule policy policy_message findings unjudged"
 )
-"""The columns of events that decisions are made of."""
 
 
 class Selection:

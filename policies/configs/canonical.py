@@ -42,7 +42,6 @@ REMEMBERED = 64
 """The longest texts, in characters, whose canonical form is cached."""
 MOST = 2_000
 LEARNED: dict[str, KeyType] = {}
-"""The types of the keys that were learned, by name."""
 
 
 def canonical(name: str, text: str) -> str:

@@ -31,8 +31,6 @@ class AbsentFieldError(Exception):
 
 
 class Expression(msgspec.Struct, frozen=True):
-    """A checked and compiled expression."""
-
     key: str
     checked: Checked
     program: cel.Program

@@ -41,7 +41,6 @@ KEYS_OF_TOKENS = (
     "sasl.login.retry.",
     "sasl.oauthbearer.",
 )
-"""The prefixes of these keys."""
 PER_IP_OVERRIDES = "max.connections.per.ip.overrides"
 
 
