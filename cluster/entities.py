@@ -9,6 +9,8 @@ import msgspec
 from immutables import Map
 
 from ..protocol.acls import AccessControlEntry
+from ..protocol.error_codes import ErrorCode
+from .errors import Refusal
 
 NO_LEADER = -1
 LEADER_DURING_DELETE = -2
@@ -285,3 +287,11 @@ class TokenInformation(msgspec.Struct, frozen=True):
 
     def has_expired(self, now_ms: int) -> bool:
         return min(self.expires_ms, self.max_ms) < now_ms
+
+
+def refuse_unreadable(path: str, version: int) -> None:
+    """Refuse to change what cannot be read, because that would erase what others wrote. Raises
+    INVALID_CONFIG.
+    """
+    if version == UNREADABLE:
+        raise Refusal(ErrorCode.INVALID_CONFIG, f"{path} in ZooKeeper cannot be read: mend or delete it first.")

@@ -1,15 +1,19 @@
 """Applies AlterConfigs and IncrementalAlterConfigs to the overrides of a topic or a broker.
 
 Rule: the functions are pure, return new mappings, and work in Kafka's order. First the request is
-checked (`check_*`, before authorization), then the operations are applied, and then the whole
+checked (`check_request`, before authorization), then the operations are applied, and then the whole
 result is validated.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 
-import msgspec
+from immutables import Map
 
+from ...cluster.delta import TopicConfigured
+from ...cluster.entities import EntityConfigs, Topic, refuse_unreadable
 from ...cluster.errors import Refusal
+from ...cluster.image import Image
+from ...cluster.znodes import layout
 from ...policies.configs.lists import appended, subtracted
 from ...policies.configs.values import KeyType
 from ...process.settings.keys import Key, key_named
@@ -17,130 +21,115 @@ from ...process.settings.node_config import NodeConfig
 from ...process.settings.topic_configs import TOPIC_KEYS, validate_topic_configs
 from ...protocol.config_resources import ConfigOperation
 from ...protocol.error_codes import ErrorCode
+from ...protocol.messages.alter_configs import AlterableConfig, AlterConfigsResource
+from ...protocol.messages.incremental_alter_configs import IncrementalAlterableConfig, IncrementalAlterConfigsResource
 from .broker_changes import MAX_CONFIGS, validate_broker_configs
 
 Configs = Mapping[str, str]
+Resource = AlterConfigsResource | IncrementalAlterConfigsResource
+OPERATIONS = frozenset(map(int, ConfigOperation))
 
 
-class IncrementalChange(msgspec.Struct, frozen=True):
-    name: str
-    operation: int
-    """A ConfigOperation, or any other number that a client sent."""
-    value: str | None = None
-
-
-def check_incremental(changes: Sequence[IncrementalChange]) -> None:
-    """Raise Refusal(INVALID_REQUEST) if IncrementalAlterConfigs names a key twice, or gives no
+def check_request(resource: Resource) -> None:
+    """Raise Refusal(INVALID_REQUEST) if the request names a key of the resource twice, or gives no
     value where the operation needs one.
     """
-    _check_request(
-        [change.name for change in changes],
-        [change.name for change in changes if change.value is None and change.operation != ConfigOperation.DELETE],
-    )
-
-
-def check_replacement(entries: Sequence[tuple[str, str | None]]) -> None:
-    """Raise Refusal(INVALID_REQUEST) if AlterConfigs names a key twice or gives no value."""
-    _check_request([name for name, _ in entries], [name for name, value in entries if value is None])
-
-
-def _check_request(names: Sequence[str], nulls: Iterable[str]) -> None:
+    names = [config.name for config in resource.configs]
     if len(names) > MAX_CONFIGS:
         text = f"{len(names)} configs of one resource are named, {MAX_CONFIGS} are allowed."
         raise Refusal(ErrorCode.INVALID_REQUEST, text)
     if len(set(names)) != len(names):
         raise Refusal(ErrorCode.INVALID_REQUEST, "Error due to duplicate config keys")
-    missing = ", ".join(nulls)
+    missing = ", ".join(config.name for config in resource.configs if config.value is None and not _deletes(config))
     if missing:
         raise Refusal(ErrorCode.INVALID_REQUEST, f"Null value not supported for : {missing}")
 
 
-def alter_topic(
-    topic: str, overrides: Configs, changes: Sequence[IncrementalChange], node: NodeConfig
-) -> dict[str, str]:
-    """Return the overrides of a topic after IncrementalAlterConfigs. Raises Refusal."""
-    altered = apply_incremental(overrides, changes, _topic_key)
-    validate_topic_configs(altered, node, altered_topic=topic)
-    return altered
+def _deletes(config: AlterableConfig | IncrementalAlterableConfig) -> bool:
+    return isinstance(config, IncrementalAlterableConfig) and config.config_operation == ConfigOperation.DELETE
 
 
-def check_operations(changes: Sequence[IncrementalChange]) -> None:
-    """Check what each operation of IncrementalAlterConfigs asks for, as Kafka does before it looks
-    whether there is such a topic. Raises Refusal.
+def altered_topic(topic: str, before: Configs, resource: Resource, node: NodeConfig) -> dict[str, str]:
+    """Return the overrides of a topic after a request. Raises Refusal."""
+    after = altered(before, resource, _topic_key)
+    validate_topic_configs(after, node, altered_topic=topic)
+    return after
+
+
+def altered_broker(before: Configs, resource: Resource, node: NodeConfig) -> dict[str, str]:
+    """Return the overrides in `/config/brokers/<id>`, or in `<default>` for a resource without a
+    name, after a request. Raises Refusal.
     """
-    apply_incremental({}, changes, _topic_key)
+    after = altered(before, resource, key_named)
+    validate_broker_configs(after, node, per_broker=resource.resource_name != "")
+    return after
 
 
-def replace_topic(topic: str, entries: Sequence[tuple[str, str | None]], node: NodeConfig) -> dict[str, str]:
-    """Return the overrides of a topic after AlterConfigs, which removes overrides that it does not
-    name. Raises Refusal.
+def check_operations(resource: Resource) -> None:
+    """Check what each operation on a topic asks for, as Kafka does before it looks whether there is
+    such a topic. Raises Refusal.
     """
-    check_replacement(entries)
-    replaced = {name: value for name, value in entries if value is not None}
-    validate_topic_configs(replaced, node, altered_topic=topic)
-    return replaced
+    altered({}, resource, _topic_key)
 
 
-def alter_broker(
-    overrides: Configs, changes: Sequence[IncrementalChange], node: NodeConfig, *, per_broker: bool
-) -> dict[str, str]:
-    """Return the overrides in `/config/brokers/<id>`, or in `<default>` if not `per_broker`, after
-    IncrementalAlterConfigs. Raises Refusal.
+def check_known_operations(resource: Resource) -> None:
+    """Raise Refusal(INVALID_REQUEST) for an operation that there is not."""
+    for config in resource.configs:
+        if isinstance(config, IncrementalAlterableConfig) and config.config_operation not in OPERATIONS:
+            raise Refusal(ErrorCode.INVALID_REQUEST, f"Unknown operations type {config.config_operation}")
+
+
+def planned_topic(image: Image, resource: Resource, node: NodeConfig) -> tuple[Topic, TopicConfigured]:
+    """Return a topic, and what a request makes of its configs. Raises Refusal."""
+    name = resource.resource_name
+    if not name:
+        raise Refusal(ErrorCode.INVALID_REQUEST, "Default topic resources are not allowed.")
+    topic = image.topic(name)
+    if topic is None or topic.marked_for_deletion:
+        check_operations(resource)
+        raise Refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"The topic '{name}' does not exist.")
+    refuse_unreadable(layout.topic_config_path(name), topic.config_version)
+    configs = Map(altered_topic(name, topic.configs, resource, node))
+    return topic, TopicConfigured(name, topic.topic_id, configs=EntityConfigs(configs, topic.config_version + 1))
+
+
+def altered(before: Configs, resource: Resource, key_of: Callable[[str], Key | None]) -> dict[str, str]:
+    """Return overrides after AlterConfigs, which removes those that it does not name, or after
+    IncrementalAlterConfigs, before the result is validated. Raises Refusal.
     """
-    altered = apply_incremental(overrides, changes, _broker_key)
-    validate_broker_configs(altered, node, per_broker=per_broker)
-    return altered
-
-
-def replace_broker(entries: Sequence[tuple[str, str | None]], node: NodeConfig, *, per_broker: bool) -> dict[str, str]:
-    """Return the overrides in `/config/brokers/<id>`, or in `<default>` if not `per_broker`, after
-    AlterConfigs. Raises Refusal.
-    """
-    check_replacement(entries)
-    replaced = {name: value for name, value in entries if value is not None}
-    validate_broker_configs(replaced, node, per_broker=per_broker)
-    return replaced
-
-
-def apply_incremental(
-    overrides: Configs, changes: Sequence[IncrementalChange], key_of: Callable[[str], Key | None]
-) -> dict[str, str]:
-    """Return the overrides after the changes, before the result is validated. Raises Refusal."""
-    check_incremental(changes)
-    altered = dict(overrides)
-    for change in changes:
-        match change.operation:
+    check_request(resource)
+    if isinstance(resource, AlterConfigsResource):
+        return {config.name: config.value for config in resource.configs if config.value is not None}
+    after = dict(before)
+    for config in resource.configs:
+        match config.config_operation:
             case ConfigOperation.SET:
-                altered[change.name] = change.value or ""
+                after[config.name] = config.value or ""
             case ConfigOperation.DELETE:
-                altered.pop(change.name, None)
+                after.pop(config.name, None)
             case ConfigOperation.APPEND | ConfigOperation.SUBTRACT:
-                altered[change.name] = _edited_list(altered, change, key_of(change.name))
+                after[config.name] = _edited_list(after, config, key_of(config.name))
             case _:
                 # Kafka answers -1 for a topic and INVALID_REQUEST for a broker. The request is
                 # at fault in both cases.
-                raise Refusal(ErrorCode.INVALID_REQUEST, f"Unknown operations type {change.operation}")
-    return altered
+                raise Refusal(ErrorCode.INVALID_REQUEST, f"Unknown operations type {config.config_operation}")
+    return after
 
 
-def _edited_list(overrides: Configs, change: IncrementalChange, key: Key | None) -> str:
+def _edited_list(overrides: Configs, config: IncrementalAlterableConfig, key: Key | None) -> str:
     """Append to a list, or subtract from it. A list without an override starts from Kafka's
     default, not from the default in the node's file.
     """
-    verb = ConfigOperation(change.operation).name.lower()
+    verb = ConfigOperation(config.config_operation).name.lower()
     if key is None:
         # Kafka answers -1. Here an unknown key is refused with the error code of SET.
-        text = f"Config value {verb} is not allowed for unknown config key: {change.name}"
+        text = f"Config value {verb} is not allowed for unknown config key: {config.name}"
         raise Refusal(ErrorCode.INVALID_CONFIG, text)
     if key.type is not KeyType.LIST:
-        raise Refusal(ErrorCode.INVALID_CONFIG, f"Config value {verb} is not allowed for config key: {change.name}")
-    value, operand = overrides.get(change.name, key.default) or "", change.value or ""
-    return (appended if change.operation == ConfigOperation.APPEND else subtracted)(value, operand)
+        raise Refusal(ErrorCode.INVALID_CONFIG, f"Config value {verb} is not allowed for config key: {config.name}")
+    value, operand = overrides.get(config.name, key.default) or "", config.value or ""
+    return (appended if config.config_operation == ConfigOperation.APPEND else subtracted)(value, operand)
 
 
 def _topic_key(name: str) -> Key | None:
     return TOPIC_KEYS[name].key if name in TOPIC_KEYS else None
-
-
-def _broker_key(name: str) -> Key | None:
-    return key_named(name)

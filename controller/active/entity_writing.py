@@ -15,19 +15,17 @@ from ...cluster.entities import (
     NO_ACL_ENTRIES,
     NO_CONFIGS,
     NO_ENTITY_CONFIGS,
-    UNREADABLE,
     AclEntries,
     EntityConfigs,
     TokenInformation,
+    refuse_unreadable,
 )
 from ...cluster.entity_paths import CONFIGS, GROUPS, TOKENS, Entity, Value, entity_of
-from ...cluster.errors import Refusal
 from ...cluster.groups import NO_ZNODE, CommittedOffset, Group, GroupHeader, Place
 from ...cluster.znodes import acls, groups, layout, tokens
 from ...cluster.znodes.configs import encode_config, encode_config_change
 from ...cluster.znodes.entity_names import CLIENTS
 from ...protocol.acls import AccessControlEntry, ResourcePattern
-from ...protocol.error_codes import ErrorCode
 from ...store.base import Check, Create, Delete, Operation, SetData
 from .jobs import Draft, StagedElement
 
@@ -162,14 +160,6 @@ class _Writes:
             self.operations += map(Delete, foreign)
             self._deleted.update(foreign, [path])
         self.operations.append(_write(path, data, version))
-
-
-def refuse_unreadable(path: str, version: int) -> None:
-    """Refuse to change what cannot be read, because that would erase what others wrote. Raises
-    INVALID_CONFIG.
-    """
-    if version == UNREADABLE:
-        raise Refusal(ErrorCode.INVALID_CONFIG, f"{path} in ZooKeeper cannot be read: mend or delete it first.")
 
 
 def _write(path: str, data: bytes | None, version: int) -> Operation:

@@ -111,7 +111,11 @@ async def handle(
     """Decide at the active controller what the receiving node may do."""
     planner = MovesPlanner(port, context, request)
     outcomes = await carry_out(
-        port, context, request, Parts(planner.requested, one_by_one(planner.requested, planner.plan)), timeout_ms=0
+        port,
+        context,
+        request,
+        Parts(planner.requested, lambda change: change, one_by_one(planner.requested, planner.plan)),
+        timeout_ms=0,
     )
     codes = {outcome.change.resource: outcome.code for outcome in outcomes}
     return _response({(name, index): codes[name] for name, index in wanted_directories(request)}, 0)

@@ -39,7 +39,7 @@ async def carry_out(
     port: ControllerPort,
     context: RequestContext,
     request: Any,
-    parts: Parts,
+    parts: Parts[Any],
     *,
     timeout_ms: int,
     validate_only: bool = False,
@@ -112,7 +112,7 @@ class _PartsUnderWay:
     def __init__(
         self,
         writer: Writer,
-        parts: Parts,
+        parts: Parts[Any],
         audited: list[AuditedRequest],
         refused: Callable[[Refusal], Sequence[Outcome]],
         spent: Callable[[int], None] = lambda _count: None,
@@ -201,7 +201,7 @@ async def _wait_recorded(controller: ActiveController, audited: Sequence[Audited
 
 
 async def _decided(
-    parts: Parts,
+    parts: Parts[Any],
     number: int,
     audited: AuditedRequest | None,
     refused: Callable[[Refusal], Sequence[Outcome]],
@@ -292,7 +292,7 @@ async def record_refused(
     controller = port.controller.serving()
     if controller.recorder is not None:
         audited = controller.recorder.request(context, validate_only=validate_only)
-        parts = Parts([outcome.change for outcome in outcomes], partial(_as_refused, outcomes))
+        parts = Parts(outcomes, lambda outcome: outcome.change, partial(_as_refused, outcomes))
         under_way = _PartsUnderWay(controller.writer, parts, [audited], lambda _refusal: outcomes)
         await under_way.carry_out(in_any_case=True)
         await controller.recorder.wait_durable(audited)

@@ -57,7 +57,7 @@ async def handle(
         port,
         context,
         request,
-        Parts(planner.changes, planner.plan),
+        Parts(planner.changes, lambda change: change, planner.plan),
         timeout_ms=request.timeout_ms,
         validate_only=request.validate_only,
     )

@@ -82,7 +82,7 @@ async def handle(
         port,
         context,
         request,
-        Parts([Change(topic.name) for topic in request.topics], one_by_one(request.topics, planner.plan)),
+        Parts(request.topics, lambda topic: Change(topic.name), one_by_one(request.topics, planner.plan)),
         timeout_ms=request.timeout_ms,
         validate_only=request.validate_only,
     )

@@ -65,7 +65,7 @@ async def handle(
         port,
         context,
         request,
-        Parts([Change(topic.name or "") for topic in once], planner.plan),
+        Parts(once, lambda topic: Change(topic.name or ""), planner.plan),
         timeout_ms=request.timeout_ms,
         validate_only=planner.validate_only,
     )

@@ -119,9 +119,9 @@ class ElectionPlanner:
         topics = request.topic_partitions
         self.requested = await self._unfinished() if topics is None else _named(topics)
 
-    def parts(self) -> Parts:
+    def parts(self) -> Parts[str]:
         topics = list(self.requested)
-        return Parts(list(map(self._change, topics)), one_by_one(topics, self._plan_topic), overlap=True)
+        return Parts(topics, self._change, one_by_one(topics, self._plan_topic), overlap=True)
 
     def _change(self, topic: str) -> Change:
         return Change(topic, election_type=self._election_type)

@@ -14,12 +14,13 @@ import trio
 
 from ...admin.changes import Change, Outcome
 from ...admin.recording.requests import DENIALS
+from ...cluster.entities import refuse_unreadable
 from ...cluster.entity_paths import value_of
 from ...cluster.errors import Refusal
 from ...cluster.image import Image
 from ...network.serving.context import RequestContext
 from ...protocol.error_codes import ErrorCode
-from ..active.entity_writing import refuse_unreadable, stage_confirmation, stage_value
+from ..active.entity_writing import stage_confirmation, stage_value
 from ..active.jobs import Draft
 from .changes import carry_out, record_refused, refused_in_time_slices
 from .controller_port import ControllerPort
@@ -59,7 +60,7 @@ async def change_entities(
         port,
         context,
         request,
-        Parts([edit.change for edit in planner.edits], planner.plan),
+        Parts(planner.edits, lambda edit: edit.change, planner.plan),
         timeout_ms=port.request_timeout_ms,
         validate_only=validate_only,
     )

@@ -5,7 +5,7 @@ so it tries them when it receives the request, as Kafka's brokers do; the contro
 rest.
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -15,6 +15,8 @@ import trio
 
 from ...admin.changes import Outcome
 from ...admin.config_permissions import ALTER_CONFIGS_OF_CLUSTER
+from ...admin.configs.alterations import altered_broker
+from ...admin.requested_changes import configured_resource
 from ...cluster.errors import ConfigurationError, Refusal
 from ...network.server import check_addresses
 from ...network.serving.context import RequestContext
@@ -26,7 +28,6 @@ from ...security.caller import TlsOfListener
 from ...security.listeners import server_listener
 from ...security.mechanisms import LoginSources
 from ..broker.topic_overrides import TopicOverrides
-from .config_changes import Alteration
 from .controller_port import ControllerPort
 
 
@@ -44,7 +45,6 @@ async def refused_of_own(
     port: ControllerPort,
     context: RequestContext,
     resources: Sequence[Any],
-    alteration_of: Callable[[ControllerPort, Any], Alteration],
     own: OwnConfigs,
     *,
     refused: Collection[int],
@@ -57,15 +57,14 @@ async def refused_of_own(
     for index, resource in enumerate(resources):
         if index in refused or resource.resource_type != ResourceType.BROKER or not resource.resource_name:
             continue
-        alteration = alteration_of(port, resource)
         try:
             context.check_cluster(ALTER_CONFIGS_OF_CLUSTER)  # who may not change anything learns nothing of our files
-            configs = alteration.broker_configs(port.configs.of_node)
+            configs = altered_broker(port.configs.of_node, resource, port.configs.current)
         except Refusal:
             continue  # the controller says so
         reason = await _fault(port, own, configs)
         if reason is not None:
-            found[index] = alteration.changed(refusal=Refusal(ErrorCode.INVALID_REQUEST, reason))
+            found[index] = Outcome(configured_resource(resource), refusal=Refusal(ErrorCode.INVALID_REQUEST, reason))
     return found
 
 

@@ -8,7 +8,7 @@ unless the request fills more than one commit.
 
 from collections.abc import Awaitable, Callable, Sequence
 from itertools import islice
-from typing import TypeVar
+from typing import Generic, TypeVar
 
 from ...admin.changes import Change, Outcome
 from ...cluster.delta import Delta
@@ -38,22 +38,26 @@ def one_by_one(elements: Sequence[W], plan_one: Callable[[Draft, W], Awaitable[O
     return plan
 
 
-class Parts:
+class Parts(Generic[W]):
     """A request that is carried out in parts: the outcomes so far, and the plan of what is left."""
 
-    def __init__(self, changes: Sequence[Change], plan: PlanFrom, *, overlap: bool = False) -> None:
-        """Prepare to carry out these changes, which `plan` plans in this order. With `overlap` a
-        part is planned while the commit of the one before it is under way; the plan must not
-        depend then on what it returned for earlier parts.
+    def __init__(
+        self, elements: Sequence[W], change_of: Callable[[W], Change], plan: PlanFrom, *, overlap: bool = False
+    ) -> None:
+        """Prepare to carry out these elements, which `plan` plans in this order; `change_of`
+        returns the change that one asks for. With `overlap` a part is planned while the commit of
+        the one before it is under way; the plan must not depend then on what it returned for
+        earlier parts.
         """
         self.outcomes: list[Outcome] = []
         """The outcomes of the parts that were carried out."""
         self.overlap = overlap
-        self.count = len(changes)
+        self.count = len(elements)
         """The number of outcomes of the whole request, which a plan may correct."""
         self.elements_left = 0
         """The number of elements that the last plan left for later parts."""
-        self._changes = changes
+        self._elements = elements
+        self._change_of = change_of
         self._plan = plan
         self._lengths: list[int] = []
         """The number of outcomes of each part, as it was last planned."""
@@ -64,13 +68,13 @@ class Parts:
         self._newly_supposed: Sequence[Delta] = ()
 
     @property
-    def unbegun(self) -> Sequence[Change]:
-        """The changes that no part has carried out."""
-        return self._changes[len(self.outcomes) :]
+    def _unbegun(self) -> Sequence[W]:
+        """The elements that no part has carried out."""
+        return self._elements[len(self.outcomes) :]
 
     def all_outcomes(self, refusal: Refusal) -> list[Outcome]:
         """Return the outcomes so far, and this refusal for every other change."""
-        return [*self.outcomes, *(Outcome(change, refusal=refusal) for change in self.unbegun)]
+        return [*self.outcomes, *(Outcome(self._change_of(each), refusal=refusal) for each in self._unbegun)]
 
     @property
     def is_planned(self) -> bool:
@@ -97,7 +101,7 @@ class Parts:
         return len(self.outcomes) >= self.count
 
 
-class PartsOfTopics(Parts):
+class PartsOfTopics(Parts[Change]):
     """A request of which each topic has one outcome or several, as it has when some of its
     partitions are refused: their number is known only when all topics are planned.
     """
@@ -105,23 +109,23 @@ class PartsOfTopics(Parts):
     def __init__(
         self, changes: Sequence[Change], plan_topic: Callable[[Draft, Change], Awaitable[Sequence[Outcome]]]
     ) -> None:
-        super().__init__(changes, self._plan_part)
+        super().__init__(changes, lambda change: change, self._plan_part)
         self._plan_topic = plan_topic
         self._begins = {0: 0}
         """The index of the topic with which a part begins, by the number of outcomes before it."""
 
     @property
-    def unbegun(self) -> Sequence[Change]:
-        return self._changes[self._begins[len(self.outcomes)] :]
+    def _unbegun(self) -> Sequence[Change]:
+        return self._elements[self._begins[len(self.outcomes)] :]
 
     async def _plan_part(self, draft: Draft, first: int) -> Sequence[Outcome]:
         outcomes: list[Outcome] = []
         index = self._begins[first]
-        while index < len(self._changes) and not (outcomes and draft.is_over):
+        while index < len(self._elements) and not (outcomes and draft.is_over):
             await draft.time_slice.pause()
-            outcomes += await self._plan_topic(draft, self._changes[index])
+            outcomes += await self._plan_topic(draft, self._elements[index])
             index += 1
         planned = first + len(outcomes)
         self._begins[planned] = index
-        self.count = planned + len(self._changes) - index
+        self.count = planned + len(self._elements) - index
         return outcomes

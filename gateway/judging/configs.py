@@ -3,33 +3,17 @@
 Rule: what goes on to the cluster is what was judged, also if the configs that were read are old.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable
 
 import msgspec
 
-from ...admin.configs.alterations import IncrementalChange, apply_incremental, check_replacement
+from ...admin.configs.alterations import Configs, Resource
 from ...policies.configs.canonical import type_of
 from ...policies.configs.values import KeyType
 from ...process.settings.keys import Key, UpdateMode, key_named
 from ...process.settings.topic_configs import TOPIC_KEYS
 from ...protocol.config_resources import ConfigOperation
-from ...protocol.messages.alter_configs import AlterConfigsResource
 from ...protocol.messages.incremental_alter_configs import IncrementalAlterableConfig, IncrementalAlterConfigsResource
-
-Resource = AlterConfigsResource | IncrementalAlterConfigsResource
-Configs = Mapping[str, str]
-
-
-def altered(before: Configs, resource: Resource, key_of: Callable[[str], Key | None]) -> Configs:
-    """Return configs after AlterConfigs, which replaces all of them, or after
-    IncrementalAlterConfigs. Raises Refusal.
-    """
-    if isinstance(resource, IncrementalAlterConfigsResource):
-        steps = [IncrementalChange(each.name, each.config_operation, each.value) for each in resource.configs]
-        return apply_incremental(before, steps, key_of)
-    entries = [(each.name, each.value) for each in resource.configs]
-    check_replacement(entries)
-    return {name: value for name, value in entries if value is not None}
 
 
 def stated_form(resource: Resource, after: Configs) -> IncrementalAlterConfigsResource | None:

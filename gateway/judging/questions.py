@@ -16,6 +16,7 @@ from immutables import Map
 
 from ...admin import questions
 from ...admin.changes import Change
+from ...admin.configs.alterations import OPERATIONS, Configs, Resource, altered
 from ...admin.create_topics import check_is_no_metadata, check_name, check_wanted
 from ...admin.description import RequestDescription
 from ...cluster import reassignment
@@ -29,13 +30,12 @@ from ...policies.configs.canonical import canonical
 from ...policies.configs.newer_keys import DEAD_LETTERS
 from ...policies.interface import JudgedRequest
 from ...policies.requests import RequestBuilder
-from ...protocol.config_resources import ConfigOperation
 from ...protocol.error_codes import ErrorCode
 from ...protocol.messages.create_partitions import CreatePartitionsTopic
 from ...protocol.messages.create_topics import CreatableTopic
 from ...protocol.messages.delete_topics import DeleteTopicState
 from ...protocol.messages.incremental_alter_configs import IncrementalAlterConfigsResource
-from .configs import Configs, Resource, altered, broker_key, has_changed, stated_form, topic_key
+from .configs import broker_key, has_changed, stated_form, topic_key
 from .placement import Placed, added_by_name, by_counts, by_name, unplaceable
 from .reading import ClusterDefaults
 
@@ -43,7 +43,6 @@ BROKER_DEFAULT = -1
 """A count that the configuration of the brokers decides (KIP-464)."""
 MOST_REPLICAS = 500_000
 """How many replicas one request may create: they are all placed before it is judged."""
-OPERATIONS = frozenset(map(int, ConfigOperation))
 
 
 class NotSeen(Refusal):

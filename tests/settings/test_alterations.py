@@ -1,24 +1,24 @@
 """Changes of configs, by what a real Kafka 3.9.1 answered to the same requests."""
 
+from collections.abc import Iterable
 from types import MappingProxyType
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minicontroller.admin.configs.alterations import (
-    IncrementalChange,
-    alter_broker,
-    alter_topic,
-    replace_broker,
-    replace_topic,
-)
+from minicontroller.admin.configs.alterations import altered_broker, altered_topic
 from minicontroller.admin.configs.broker_changes import MAX_CONFIGS
 from minicontroller.cluster.errors import Refusal
 from minicontroller.process.settings.loading import config_from_mapping
 from minicontroller.process.settings.node_config import NodeConfig
 from minicontroller.protocol.config_resources import ConfigOperation
 from minicontroller.protocol.error_codes import ErrorCode
+from minicontroller.protocol.messages.alter_configs import AlterableConfig, AlterConfigsResource
+from minicontroller.protocol.messages.incremental_alter_configs import (
+    IncrementalAlterableConfig,
+    IncrementalAlterConfigsResource,
+)
 
 NODE = config_from_mapping({"broker.id": "1", "min.insync.replicas": "3", "log.cleanup.policy": "compact"})
 SET, DELETE, APPEND, SUBTRACT = ConfigOperation
@@ -26,19 +26,25 @@ SET, DELETE, APPEND, SUBTRACT = ConfigOperation
 Change = tuple[str, int, str | None]
 
 
-def changes(*wanted: Change) -> list[IncrementalChange]:
-    return [IncrementalChange(name, operation, value) for name, operation, value in wanted]
+def changes(*wanted: Change, of: str = "1") -> IncrementalAlterConfigsResource:
+    """What IncrementalAlterConfigs names of the configs of a resource with this name."""
+    return IncrementalAlterConfigsResource(0, of, [IncrementalAlterableConfig(*each) for each in wanted])
+
+
+def whole(entries: Iterable[tuple[str, str | None]], of: str = "1") -> AlterConfigsResource:
+    """The same of AlterConfigs."""
+    return AlterConfigsResource(0, of, [AlterableConfig(*each) for each in entries])
 
 
 def topic_refusal(*wanted: Change) -> tuple[ErrorCode, str | None]:
     with pytest.raises(Refusal) as caught:
-        alter_topic("over", {}, changes(*wanted), NODE)
+        altered_topic("over", {}, changes(*wanted), NODE)
     return caught.value.code, caught.value.message
 
 
 def broker_refusal(*wanted: Change, node: NodeConfig = NODE, per_broker: bool = True) -> tuple[ErrorCode, str | None]:
     with pytest.raises(Refusal) as caught:
-        alter_broker({}, changes(*wanted), node, per_broker=per_broker)
+        altered_broker({}, changes(*wanted, of="1" if per_broker else ""), node)
     return caught.value.code, caught.value.message
 
 
@@ -58,13 +64,13 @@ def test_one_change_of_a_topic(before: dict[str, str], change: Change, after: di
     """SET replaces, DELETE forgets, APPEND and SUBTRACT edit the override, else Kafka's default and
     not the node's.
     """
-    assert alter_topic("over", before, changes(change), NODE) == after
+    assert altered_topic("over", before, changes(change), NODE) == after
 
 
 def test_changes_are_made_in_order_and_judged_together() -> None:
     """A value that contradicts what was there is fine as long as the result is."""
     before = {"max.compaction.lag.ms": "5"}
-    after = alter_topic(
+    after = altered_topic(
         "t", before, changes(("min.compaction.lag.ms", SET, "9"), ("max.compaction.lag.ms", DELETE, None)), NODE
     )
     assert after == {"min.compaction.lag.ms": "9"}
@@ -114,15 +120,15 @@ def test_what_is_refused_of_a_topic(wanted: list[Change], code: int, text: str) 
 
 def test_replacing_the_configs_of_a_topic() -> None:
     """AlterConfigs: what is not named is gone; the request is judged before the configs."""
-    assert replace_topic("t", [("segment.bytes", "20")], NODE) == {"segment.bytes": "20"}
-    assert replace_topic("t", [], NODE) == {}
+    assert altered_topic("t", {}, whole([("segment.bytes", "20")]), NODE) == {"segment.bytes": "20"}
+    assert altered_topic("t", {}, whole([]), NODE) == {}
     for entries, code, text in (
         ([("retention.ms", None), ("foo", None)], 42, "Null value not supported for : retention.ms, foo"),
         ([("retention.ms", None), ("retention.ms", "2")], 42, "Error due to duplicate config keys"),
         ([("foo", "5")], 40, "Unknown topic config name: foo"),
     ):
         with pytest.raises(Refusal) as caught:
-            replace_topic("t", entries, NODE)
+            altered_topic("t", {}, whole(entries), NODE)
         assert (caught.value.code, caught.value.message) == (code, text)
 
 
@@ -156,7 +162,7 @@ def test_what_may_be_changed_of_a_node(change: Change, per_broker: bool) -> None
     is nothing.
     """
     name, operation, value = change
-    after = alter_broker({}, changes(change), NODE, per_broker=per_broker)
+    after = altered_broker({}, changes(change, of="1" if per_broker else ""), NODE)
     assert after == ({} if operation == DELETE else {name: value})
 
 
@@ -253,8 +259,8 @@ def test_passwords_stay_in_the_file() -> None:
 def test_a_default_for_all_nodes_is_judged_with_what_this_node_has() -> None:
     """A value that this node's own hides cannot be wrong for it."""
     node = NODE.with_dynamic({"log.retention.ms": "1000", "num.io.threads": "9"}, {})
-    wanted = changes(("log.retention.ms", SET, "0"), ("num.io.threads", SET, "500"))
-    after = alter_broker({}, wanted, node, per_broker=False)
+    wanted = changes(("log.retention.ms", SET, "0"), ("num.io.threads", SET, "500"), of="")
+    after = altered_broker({}, wanted, node)
     assert after == {"log.retention.ms": "0", "num.io.threads": "500"}
 
 
@@ -262,16 +268,16 @@ def test_lists_of_a_node_are_edited_upon_kafkas_default() -> None:
     """What the file says does not count: APPEND to the default `delete`, not to the file's
     `compact`.
     """
-    assert alter_broker({}, changes(("log.cleanup.policy", APPEND, "compact")), NODE, per_broker=True) == {
+    assert altered_broker({}, changes(("log.cleanup.policy", APPEND, "compact")), NODE) == {
         "log.cleanup.policy": "delete,compact"
     }
 
 
 def test_replacing_the_configs_of_a_node() -> None:
     """AlterConfigs: the whole set, judged like a change."""
-    assert replace_broker([("message.max.bytes", "500")], NODE, per_broker=True) == {"message.max.bytes": "500"}
+    assert altered_broker({}, whole([("message.max.bytes", "500")]), NODE) == {"message.max.bytes": "500"}
     with pytest.raises(Refusal, match="Cannot update these configs dynamically") as caught:
-        replace_broker([("broker.id", "3")], NODE, per_broker=True)
+        altered_broker({}, whole([("broker.id", "3")]), NODE)
     assert caught.value.code is ErrorCode.INVALID_REQUEST
 
 
@@ -279,12 +285,12 @@ NAMES = st.sampled_from(
     ["retention.ms", "cleanup.policy", "segment.bytes", "foo", "leader.replication.throttled.replicas"]
 )
 VALUES = st.none() | st.sampled_from(["5", "20", "compact", "delete", "compact,delete", "0:1", "*", "", "x"])
-CHANGES = st.lists(st.builds(IncrementalChange, NAMES, st.integers(-1, 4), VALUES), max_size=4)
+CHANGES = st.lists(st.tuples(NAMES, st.integers(-1, 4), VALUES), max_size=4).map(lambda wanted: changes(*wanted))
 
 
 @given(CHANGES, CHANGES)
 def test_whatever_is_accepted_is_valid_and_stays_so(
-    first: list[IncrementalChange], second: list[IncrementalChange]
+    first: IncrementalAlterConfigsResource, second: IncrementalAlterConfigsResource
 ) -> None:
     """A change gives a valid set or a Refusal, never touches what was there, and no change leaves
     it as it is.
@@ -293,12 +299,12 @@ def test_whatever_is_accepted_is_valid_and_stays_so(
     for wanted in (first, second):
         before = dict(overrides)
         try:
-            altered = alter_topic("t", overrides, wanted, NODE)
+            altered = altered_topic("t", overrides, wanted, NODE)
         except Refusal:
             altered = dict(overrides)
         assert overrides == before
-        assert alter_topic("t", altered, [], NODE) == altered
-        assert replace_topic("t", list(altered.items()), NODE) == altered
+        assert altered_topic("t", altered, changes(), NODE) == altered
+        assert altered_topic("t", {}, whole(list(altered.items())), NODE) == altered
         overrides = MappingProxyType(altered)
 
 
@@ -307,8 +313,8 @@ def test_a_broker_has_so_many_configs_at_most() -> None:
     has an end.
     """
     full = {f"k{number}": "1" for number in range(MAX_CONFIGS)}
-    assert len(replace_broker(list(full.items()), NODE, per_broker=True)) == MAX_CONFIGS
+    assert len(altered_broker({}, whole(list(full.items())), NODE)) == MAX_CONFIGS
     with pytest.raises(Refusal, match="2001 configs of one resource are named"):
-        replace_broker([*full.items(), ("one", "more")], NODE, per_broker=True)
+        altered_broker({}, whole([*full.items(), ("one", "more")]), NODE)
     with pytest.raises(Refusal, match="2001 configs of one resource would be there"):
-        alter_broker(full, changes(("one", SET, "more")), NODE, per_broker=False)
+        altered_broker(full, changes(("one", SET, "more"), of=""), NODE)

@@ -2,11 +2,15 @@
 
 import pytest
 
-from minicontroller.admin.configs.alterations import IncrementalChange, alter_topic
+from minicontroller.admin.configs.alterations import altered_topic
 from minicontroller.cluster.errors import Refusal
 from minicontroller.policies.configs.canonical import canonical
 from minicontroller.process.settings.node_config import NodeConfig
 from minicontroller.protocol.config_resources import ConfigOperation
+from minicontroller.protocol.messages.incremental_alter_configs import (
+    IncrementalAlterableConfig,
+    IncrementalAlterConfigsResource,
+)
 from tests.conformance.releases.kafkas import read
 from tests.conformance.releases.lists import CLEANUP, Result, Row
 from tests.support.grouped import grouped
@@ -18,8 +22,9 @@ BY_KEY = {key: [row for row in RECORDED if row[0][0] == key] for key in sorted({
 
 def altered(overrides: dict[str, str], key: str, operation: int, value: str) -> tuple[int, dict[str, str]]:
     """The code of a change of a topic, and what the topic has afterwards."""
+    resource = IncrementalAlterConfigsResource(2, "t", [IncrementalAlterableConfig(key, operation, value)])
     try:
-        return 0, alter_topic("t", overrides, [IncrementalChange(key, operation, value)], NODE)
+        return 0, altered_topic("t", overrides, resource, NODE)
     except Refusal as refusal:
         return int(refusal.code), overrides
 

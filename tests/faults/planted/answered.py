@@ -4,6 +4,7 @@ from typing import Any
 
 import msgspec
 
+from minicontroller.admin.configs import alterations
 from minicontroller.cluster.delta import (
     EntitiesChanged,
     PartitionsChanged,
@@ -13,8 +14,9 @@ from minicontroller.cluster.delta import (
 )
 from minicontroller.cluster.errors import Refusal
 from minicontroller.controller.active import jobs, writer
-from minicontroller.controller.handlers import alter_configs, changes, create_topics
+from minicontroller.controller.handlers import changes, create_topics
 from minicontroller.protocol.error_codes import ErrorCode
+from minicontroller.protocol.messages.alter_configs import AlterConfigsResource
 from tests.faults.planted import planting
 
 
@@ -68,15 +70,13 @@ def validation_writes() -> None:
 @planting.planted(troubles=("false_marks",))
 def legacy_keeps_the_rest() -> None:
     """AlterConfigs leaves alone what it does not name."""
-    alteration = alter_configs._alteration
+    altered = alterations.altered
 
-    def keeping(*arguments: Any) -> Any:
-        whole = alteration(*arguments)
-        return msgspec.structs.replace(
-            whole, topic_configs=lambda topic: {**topic.configs, **whole.topic_configs(topic)}
-        )
+    def keeping(before: Any, resource: Any, key_of: Any) -> Any:
+        after = altered(before, resource, key_of)
+        return {**before, **after} if isinstance(resource, AlterConfigsResource) else after
 
-    planting.put_in(alter_configs, "_alteration", keeping)
+    planting.put_in(alterations, "altered", keeping)
 
 
 @planting.planted(troubles=("unanswered_by_zookeeper",))
