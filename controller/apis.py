@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TypeVarTuple
 
 from ..network.serving.api import ServedApi
+from ..network.serving.kept_rows import Fragments, Joined, KeptRows, LatestAnswers
 from .handlers import (
     allocate_producer_ids,
     alter_client_quotas,
@@ -79,7 +80,8 @@ def _reads(node: Node) -> Iterator[ServedApi[()]]:
     yield from _bound((), sasl_handshake.API, sasl_authenticate.API)
     yield from _bound((), consumer_group_describe.API, consumer_group_heartbeat.API)
     yield from _bound((node.cache,), api_versions.API, update_features.API)
-    yield from _bound((view,), describe_cluster.API, describe_acls.API)
+    yield from _bound((view,), describe_cluster.API)
+    yield from _bound((node.cache, KeptRows[Joined](), Fragments()), describe_acls.API)
     yield from _bound((view, node.auto_creation), metadata.API, find_coordinator.API)
     yield from _bound((view, node.topic_overrides), describe_configs.API)
     yield from _bound((node.security,), describe_user_scram_credentials.API)
@@ -90,8 +92,9 @@ def _reads(node: Node) -> Iterator[ServedApi[()]]:
 def _logs(node: Node) -> Iterator[ServedApi[()]]:
     """Yield the APIs of logs, groups and transactions, which ask the node's two ports."""
     view, logs, coordinator = node.view, node.logs, node.coordinator
-    yield from _bound((view, logs), list_offsets.API, describe_producers.API, write_txn_markers.API)
-    yield from _bound((view, logs), describe_log_dirs.API)
+    yield from _bound((view, logs, LatestAnswers()), list_offsets.API)
+    yield from _bound((view, logs), describe_producers.API, write_txn_markers.API)
+    yield from _bound((view, logs, describe_log_dirs.KeptReplicas()), describe_log_dirs.API)
     yield from _bound((node.port, logs), delete_records.API, alter_replica_log_dirs.API)
     yield from _bound((coordinator,), list_groups.API, describe_groups.API, offset_fetch.API, leave_group.API)
     yield from _bound((coordinator,), list_transactions.API, describe_transactions.API)

@@ -6,9 +6,10 @@ from typing import cast
 
 from ...admin.acl_filters import AclFilter, acl_filter, check_filter_readable
 from ...admin.permissions import Permission
+from ...cluster.cache import MetadataCache
 from ...network.serving.api import ServedApi
 from ...network.serving.context import RequestContext
-from ...network.serving.kept_rows import Joined
+from ...network.serving.kept_rows import Fragments, Joined, KeptRows
 from ...process.steps import Steps, one_by_one
 from ...protocol.acls import AccessControlEntry, AclOperation, AclResourceType, ResourcePattern
 from ...protocol.api_keys import ApiKey
@@ -19,7 +20,6 @@ from ...protocol.messages.describe_acls import (
     DescribeAclsResource,
     DescribeAclsResponse,
 )
-from ..broker.view import BrokerView, EncodedRows
 from .acl_filters import check_request
 
 DESCRIBE_CLUSTER = Permission(
@@ -32,38 +32,38 @@ AclsOfPattern = tuple[ResourcePattern, Collection[AccessControlEntry]]
 NO_AUTHORIZER = "No Authorizer is configured on the broker"
 
 
-def handle(view: BrokerView, context: RequestContext, request: DescribeAclsRequest) -> Steps[DescribeAclsResponse]:
+def handle(
+    cache: MetadataCache,
+    answers: KeptRows[Joined],
+    patterns: Fragments,
+    context: RequestContext,
+    request: DescribeAclsRequest,
+) -> Steps[DescribeAclsResponse]:
+    """Answer, with kept `answers` about very many ACLs, and the kept ACLs of single `patterns`."""
     check_request(context, DESCRIBE_CLUSTER, NO_AUTHORIZER)
-    wanted, acls = acl_filter(request), view.cache.image.acls
-    kept = view.encoded.acls.get(acls, (wanted, context.header.api_version))
+    wanted, acls = acl_filter(request), cache.image.acls
+    version = context.header.api_version
+    kept = answers.get(acls, (wanted, version))
     if kept is not None:
         return _response(kept)
     found = [(pattern, acls[pattern].entries) for pattern in wanted.patterns(acls)]
     if len(found) <= KEPT_SINCE:
         return _response((yield from one_by_one(_resources(wanted, found))))
-    return (yield from _kept(view.encoded, context, wanted, found, acls))
-
-
-def _kept(
-    encoded: EncodedRows, context: RequestContext, wanted: AclFilter, found: Collection[AclsOfPattern], state: object
-) -> Steps[DescribeAclsResponse]:
-    """Answer with very many ACLs, and keep the answer for those who ask the same of this state."""
-    encode = encoder(DescribeAclsResource, context.header.api_version)
     rows = (
-        _encoded_resources(encoded, context.header.api_version, found)
+        _encoded_resources(patterns, version, found)
         if wanted.matches_every_entry
-        else map(encode, _resources(wanted, found))
+        else map(encoder(DescribeAclsResource, version), _resources(wanted, found))
     )
     joined = Joined((yield from one_by_one(rows)))
-    encoded.acls.keep(state, (wanted, context.header.api_version), joined, joined.size)
+    answers.keep(acls, (wanted, version), joined, joined.size)
     return _response(joined)
 
 
-def _encoded_resources(encoded: EncodedRows, version: int, found: Collection[AclsOfPattern]) -> Iterator[bytes]:
+def _encoded_resources(fragments: Fragments, version: int, found: Collection[AclsOfPattern]) -> Iterator[bytes]:
     """Yield the rows of patterns with all their ACLs. Only patterns whose ACLs have changed are
     encoded anew.
     """
-    encode, fragments = encoder(DescribeAclsResource, version), encoded.acl_patterns
+    encode = encoder(DescribeAclsResource, version)
     fragments.follow(None, VERSIONS_KEPT * len(found))
     for pattern, acls in sorted(found, key=itemgetter(0)):
 

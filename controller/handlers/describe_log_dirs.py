@@ -12,7 +12,7 @@ from ...admin.permissions import Permission
 from ...cluster.entities import Topic
 from ...network.serving.api import ServedApi
 from ...network.serving.context import RequestContext
-from ...network.serving.kept_rows import Joined
+from ...network.serving.kept_rows import Fragments, Joined, KeptRows
 from ...process.steps import Steps
 from ...protocol.acls import AclOperation, AclResourceType
 from ...protocol.api_keys import ApiKey
@@ -40,14 +40,23 @@ ERROR_SINCE = 3
 """The first version with an error for the whole request."""
 
 
+class KeptReplicas:
+    """Encoded answers about all replicas of this node, and the topics in them."""
+
+    def __init__(self) -> None:
+        self.directories = KeptRows[Joined]()
+        self.topics = Fragments()
+        """By version, directory and name."""
+
+
 def handle(
-    view: BrokerView, logs: Logs, context: RequestContext, request: DescribeLogDirsRequest
+    view: BrokerView, logs: Logs, kept: KeptReplicas, context: RequestContext, request: DescribeLogDirsRequest
 ) -> Steps[DescribeLogDirsResponse]:
     if not context.may(DESCRIBE_CLUSTER):
         has_code = context.header.api_version >= ERROR_SINCE
         return DescribeLogDirsResponse(error_code=ErrorCode.CLUSTER_AUTHORIZATION_FAILED if has_code else 0)
     rows = ReplicaRows(view, logs, context.header.api_version)
-    directories = yield from rows.everything() if request.topics is None else rows.named(request.topics)
+    directories = yield from rows.everything(kept) if request.topics is None else rows.named(request.topics)
     return DescribeLogDirsResponse(results=cast("list[DescribeLogDirsResult]", directories))
 
 
@@ -57,20 +66,19 @@ class ReplicaRows:
     def __init__(self, view: BrokerView, logs: Logs, version: int) -> None:
         self._image = view.cache.image
         self._broker_id = view.broker_id
-        self._encoded = view.encoded
         self._logs = logs
         self._version = version
         self._encode = encoder(DescribeLogDirsTopic, version)
 
-    def everything(self) -> Steps[Joined]:
+    def everything(self, kept: KeptReplicas) -> Steps[Joined]:
         """Return the directories with all replicas. They are kept until the image changes, and each
         topic until it changes, unless a replica moves or a log changes.
         """
         revision = self._logs.revision
-        kept = self._encoded.log_dirs.get(self._image, (self._version, revision))
-        if kept is not None:
-            return kept
-        fragments, paths = self._encoded.replicas, self._logs.paths
+        known = kept.directories.get(self._image, (self._version, revision))
+        if known is not None:
+            return known
+        fragments, paths = kept.topics, self._logs.paths
         fragments.follow(revision, VERSIONS_KEPT * len(paths) * len(self._image.topics))
         found: dict[str, list[bytes]] = {path: [] for path in paths}
         for name, topic in self._image.topics.items():
@@ -81,7 +89,7 @@ class ReplicaRows:
                 if count:
                     rows.append(fragment)
         made = _directories(found, self._version)
-        self._encoded.log_dirs.keep(self._image, (self._version, revision), made, made.size)
+        kept.directories.keep(self._image, (self._version, revision), made, made.size)
         return made
 
     def _all_replicas(self, path: str, topic: Topic) -> tuple[bytes, int]:

@@ -15,7 +15,7 @@ from ...cluster.entities import Partition, Topic
 from ...cluster.image import Image
 from ...network.serving.api import ServedApi
 from ...network.serving.context import RequestContext
-from ...network.serving.kept_rows import Joined
+from ...network.serving.kept_rows import Joined, LatestAnswers
 from ...process.steps import Steps
 from ...protocol.acls import AclOperation, AclResourceType
 from ...protocol.api_keys import ApiKey
@@ -62,9 +62,9 @@ Row = ListOffsetsPartitionResponse
 
 
 def handle(
-    view: BrokerView, logs: Logs, context: RequestContext, request: ListOffsetsRequest
+    view: BrokerView, logs: Logs, kept: LatestAnswers, context: RequestContext, request: ListOffsetsRequest
 ) -> Steps[ListOffsetsResponse]:
-    reading = Reading(view, logs, context, request)
+    reading = Reading(view, logs, kept, context, request)
     denied = yield from context.denied(DESCRIBE_TOPIC, [topic.name for topic in request.topics])
     allowed_first = sorted(request.topics, key=lambda topic: topic.name in denied) if denied else request.topics
     rows = yield from reading.topics(allowed_first, denied)
@@ -74,10 +74,13 @@ def handle(
 class Reading:
     """Answers one request from the image at its beginning."""
 
-    def __init__(self, view: BrokerView, logs: Logs, context: RequestContext, request: ListOffsetsRequest) -> None:
+    def __init__(
+        self, view: BrokerView, logs: Logs, kept: LatestAnswers, context: RequestContext, request: ListOffsetsRequest
+    ) -> None:
+        """`kept` has encoded topics, by version and name."""
         self._image: Image = view.cache.image
         self._logs = logs
-        self._kept = view.encoded.offsets
+        self._kept = kept
         self._broker_id = view.broker_id
         self._context = context
         self._version = context.header.api_version

@@ -183,7 +183,7 @@ def _found(view: BrokerView, context: RequestContext, request: MetadataRequest, 
 
 def _fragments(view: BrokerView, context: RequestContext, request: MetadataRequest) -> VariantFragments:
     variant = Variant(context.header.api_version, context.listener, request.include_topic_authorized_operations)
-    return view.encoded.topics.of(view.cache.image, variant)
+    return view.encoded.of(view.cache.image, variant)
 
 
 def _check_names_and_ids(version: int, wanted: Iterable[MetadataRequestTopic]) -> None:

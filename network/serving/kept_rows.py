@@ -1,7 +1,8 @@
 """Encoded rows of answers, kept for clients that ask the same again.
 
 Rule: what is kept was made of one state, such as an image, and is dropped as soon as somebody asks
-about another state. What else it depends on is its question.
+about another state. What else it depends on is its question. No row is the only copy of anything,
+and each API has caches of its own, so that one cannot push out the rows of another.
 """
 
 from collections.abc import Callable, Hashable, Sequence

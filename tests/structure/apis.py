@@ -86,7 +86,8 @@ def handlers_of(tree: Tree, api: Api) -> list[tuple[Module, Function]]:
 def fields_given(tree: Tree) -> Figure:
     """Find the most fields of a class by which a handler's parameter is annotated, other than the
     messages. A field is an annotated name of the class, a public attribute that its constructor
-    assigns, or a property of a Protocol, of the class and of those it inherits from.
+    assigns, or a property of a Protocol, of the class and of those it inherits from. A field that
+    only groups parts counts as the parts.
     """
     given: dict[str, int] = {}
     for api in apis(tree):
@@ -94,8 +95,45 @@ def fields_given(tree: Tree) -> Figure:
             for name in _annotating(handler):
                 found = tree.class_named(module, name)
                 if found is not None and not found[0].path.startswith(MESSAGES):
-                    given[f"{found[0].path} ({name})"] = len(fields(tree, *found))
+                    given[f"{found[0].path} ({name})"] = sum(_parts(tree, *found).values())
     return largest(given)
+
+
+def _parts(tree: Tree, module: Module, of: ast.ClassDef, above: frozenset[str] = frozenset()) -> dict[str, int]:
+    """Return how many parts each field of a class counts for."""
+    return {
+        name: sum(_parts(tree, *group, above | {of.name}).values())
+        if (group := _group(tree, module, annotation, above | {of.name})) is not None
+        else 1
+        for name, annotation in fields(tree, module, of).items()
+    }
+
+
+def _group(
+    tree: Tree, module: Module, annotation: ast.expr | None, above: frozenset[str]
+) -> tuple[Module, ast.ClassDef] | None:
+    """Return the class of a field if it has no methods, and any of its own fields has a class that
+    has some: it groups parts. A class of mere values is one value.
+    """
+    found = _class_in(tree, module, annotation)
+    if found is None or found[1].name in above or _acts(tree, *found):
+        return None
+    inner = [_class_in(tree, found[0], each) for each in fields(tree, *found).values()]
+    return found if any(each is not None and _acts(tree, *each) for each in inner) else None
+
+
+def _class_in(tree: Tree, module: Module, annotation: ast.expr | None) -> tuple[Module, ast.ClassDef] | None:
+    """Return the first class that is named in an annotation, as in `Part | None`."""
+    names = [] if annotation is None else map(_name, ast.walk(annotation))
+    return next((found for name in names if name and (found := tree.class_named(module, name)) is not None), None)
+
+
+def _acts(tree: Tree, module: Module, of: ast.ClassDef) -> bool:
+    """Whether a class has methods, of its own or inherited."""
+    bases = [found for base in of.bases if (found := tree.class_named(module, _name(base))) is not None]
+    return any(isinstance(node, Function) and node.name not in CONSTRUCTORS for node in of.body) or any(
+        _acts(tree, *base) for base in bases if base[1] is not of
+    )
 
 
 def _annotating(function: Function) -> set[str]:
@@ -107,21 +145,38 @@ def _annotating(function: Function) -> set[str]:
     return {_name(node) for root in (*annotations, *texts) if root is not None for node in ast.walk(root)}
 
 
-def fields(tree: Tree, module: Module, of: ast.ClassDef) -> set[str]:
-    found = {
-        node.target.id for node in of.body if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name)
+def fields(tree: Tree, module: Module, of: ast.ClassDef) -> dict[str, ast.expr | None]:
+    """Return the fields of a class with their classes, as far as these can be read."""
+    found: dict[str, ast.expr | None] = {
+        node.target.id: node.annotation
+        for node in of.body
+        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name)
     }
     is_protocol = "Protocol" in map(_name, of.bases)
     for node in of.body:
         if isinstance(node, ast.FunctionDef):
             if node.name in CONSTRUCTORS:
-                found |= {name for name in assigned_attributes(node) if not name.startswith("_")}
+                found |= {name: made for name, made in _assigned(node).items() if not name.startswith("_")}
             elif is_protocol and "property" in map(_name, node.decorator_list):
-                found.add(node.name)
+                found[node.name] = node.returns
     for base in of.bases:
         inherited = tree.class_named(module, _name(base))
         if inherited is not None and inherited[1] is not of:
-            found |= fields(tree, *inherited)
+            found = fields(tree, *inherited) | found
+    return found
+
+
+def _assigned(constructor: ast.FunctionDef) -> dict[str, ast.expr | None]:
+    """Return the attributes that a constructor assigns, with the function that makes each."""
+    found: dict[str, ast.expr | None] = dict.fromkeys(assigned_attributes(constructor))
+    for node in ast.walk(constructor):
+        match node:
+            case ast.Assign(targets=[ast.Attribute(attr=name)], value=ast.Call(func=made)):
+                found[name] = made
+            case ast.AnnAssign(target=ast.Attribute(attr=name), annotation=annotation):
+                found[name] = annotation
+            case _:
+                pass
     return found
 
 

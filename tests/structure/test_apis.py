@@ -71,6 +71,34 @@ def test_fields_that_a_handler_is_given(source: str, fields: int) -> None:
     assert figure.value == max(fields, 1)
 
 
+def test_a_group_of_parts_counts_as_its_parts() -> None:
+    """A field whose class only holds objects with methods counts as many as these; a class of
+    values, one with methods, and one that holds itself count as one.
+    """
+    source = """
+class Part:
+    def act(self): ...
+class Values:
+    a: int
+    b: int
+class Chain:
+    last: "Chain | None"
+class Parts:
+    def __init__(self):
+        self.a = Part()
+        self.b: Part | None = None
+        self.c = Values()
+class Node:
+    parts: Parts
+    more: Parts | None
+    part: Part
+    values: Values
+    chain: Chain
+"""
+    tree = Tree(FILES | {"handlers/node.py": source, "handlers/spec.py": "class View:\n    a: int\n"})
+    assert apis.fields_given(tree).causes["handlers/node.py (Node)"] == 9
+
+
 def test_a_receiver_is_a_handler_too() -> None:
     """The function that a declaration names is found in the module that it comes from."""
     tree = Tree(
