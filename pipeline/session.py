@@ -184,8 +184,7 @@ def _configured() -> dict[str, str]:
     if SUBMITTED in os.environ:
         SparkContext._ensure_initialized()  # noqa: SLF001 - until then a SparkConf knows nothing of Java's side
         return dict(SparkConf(loadDefaults=True).getAll())
-    home = os.environ.get("SPARK_HOME") or Path(pyspark.__file__).parent
-    file = Path(os.environ.get("SPARK_CONF_DIR") or Path(home) / "conf") / "spark-defaults.conf"
+    file = Path(os.environ.get("SPARK_CONF_DIR") or _spark() / "conf") / "spark-defaults.conf"
     try:
         found = parse_properties(file.read_text(encoding="utf-8"), str(file))
     except FileNotFoundError:
@@ -287,15 +286,20 @@ def _check_answers(address: str) -> None:
 
 
 def archive() -> Path | None:
-    """Return where the archive is, or will be; None where it cannot be kept."""
+    """Return where the archive is, or will be; None where it cannot be kept. One that is older than
+    the jars goes: Java refuses it once they have been installed anew.
+    """
     try:
         folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache").absolute() / "minicontroller"
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        status, key = folder.stat(), _key()
+        status, kept = folder.stat(), folder / f"spark-{_key()}.jsa"
+        if status.st_uid != os.getuid() or status.st_mode & UNSAFE_MODE or not os.access(folder, os.W_OK):
+            return None
+        if kept.exists() and kept.stat().st_mtime_ns < (_spark() / "jars").stat().st_mtime_ns:
+            kept.unlink()
     except (OSError, RuntimeError):  # a person without a home, a home that is read-only
         return None
-    is_safe = status.st_uid == os.getuid() and not status.st_mode & UNSAFE_MODE
-    return folder / f"spark-{key}.jsa" if is_safe and os.access(folder, os.W_OK) else None
+    return kept
 
 
 def java_options(archive: Path) -> str:
@@ -307,9 +311,13 @@ def _key() -> str:
     """Return a name for this Java with these jars. Raises OSError."""
     home = os.environ.get("JAVA_HOME")
     java = os.path.realpath(Path(home) / "bin" / "java" if home else shutil.which("java") or "java")
-    status, spark = Path(java).stat(), os.environ.get("SPARK_HOME") or Path(pyspark.__file__).parent
-    told = (java, status.st_mtime_ns, status.st_size, str(spark), pyspark.__version__)
+    status = Path(java).stat()
+    told = (java, status.st_mtime_ns, status.st_size, str(_spark()), pyspark.__version__)
     return sha256(repr(told).encode()).hexdigest()[:16]
+
+
+def _spark() -> Path:
+    return Path(os.environ.get("SPARK_HOME") or Path(pyspark.__file__).parent)
 
 
 def write_package(folder: Path) -> Path | None:

@@ -157,6 +157,21 @@ def test_where_there_is_no_archive(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert archive() is None
 
 
+def test_an_archive_of_other_jars(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Java refuses the archive of jars that have been installed anew, which therefore goes."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setenv("SPARK_HOME", str(tmp_path))
+    jars = tmp_path / "jars"
+    jars.mkdir()
+    kept = archive()
+    assert kept is not None
+    kept.touch()
+    assert archive() == kept and kept.exists()
+    installed = kept.stat().st_mtime_ns + 1_000_000
+    os.utime(jars, ns=(installed, installed))
+    assert archive() == kept and not kept.exists()
+
+
 def test_ctrl_c_is_pythons_own(spark: SparkSession) -> None:
     """Pyspark's handler of Ctrl-C would talk to Java amid a talk, and print py4j's traces. A shell
     that runs the tests in the background has the process ignore Ctrl-C, and so it stays.

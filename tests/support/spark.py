@@ -24,7 +24,13 @@ HOME = Path(pyspark.__file__).parent
 CONNECT_SERVER = "org.apache.spark.sql.connect.service.SparkConnectServer"
 CONNECT_STARTED = re.compile(r"Spark Connect server started at: \S+:([0-9]+)", re.ASCII)
 
-SESSION = "from minicontroller.pipeline.session import spark_session\nwith spark_session('local[1]'): pass"
+SESSION = """
+from minicontroller.pipeline.parallel import map_on_workers
+from minicontroller.pipeline.session import spark_session
+
+with spark_session("local[1]") as spark:
+    map_on_workers(spark, len, ["work"], None)
+"""
 
 
 def keep_classes() -> None:
