@@ -2,7 +2,9 @@
 it writes.
 
 Rule: whatever the configuration asks for is in the result, or a `ConfigurationError` ends the
-start.
+start. As in Kafka, if znodes are protected (`zookeeper.set.acl`), their creator has all rights and
+everybody may read, except that nobody else may read credentials. A process that shares the cluster
+must authenticate to ZooKeeper as the same identity.
 """
 
 import contextlib
@@ -13,7 +15,7 @@ from pathlib import Path
 import msgspec
 
 from ..cluster.errors import ConfigurationError
-from ..cluster.znodes.access_lists import protected
+from ..cluster.znodes.membership import MEMBERSHIP
 from ..process.settings.jaas import AT_ZOOKEEPER, parse_jaas
 from ..process.settings.node_config import NodeConfig
 from ..process.settings.zookeeper_rules import (
@@ -29,8 +31,23 @@ from ..process.settings.zookeeper_rules import (
     tls_versions,
 )
 from ..store.digest_md5 import DigestLogin
-from ..store.jute import open_to_all
+from ..store.jute import ALL, OPEN, READ, encode_access, open_to_all
 from .tls_options import set_cipher_suites
+
+CREATOR_AND_READERS = encode_access([(ALL, "auth", ""), (READ, "world", "anyone")])
+CREATOR_ONLY = encode_access([(ALL, "auth", "")])
+
+OPEN_ROOT = "/consumers"
+"""Old consumers write their own znodes below this path."""
+WITH_CREDENTIALS = ("/config/users", "/config/brokers", "/delegation_token/tokens", MEMBERSHIP)
+
+
+def protected(path: str) -> bytes:
+    """Return the encoded access list of a new znode at `path`, which is without the chroot."""
+    if path == OPEN_ROOT:
+        return OPEN
+    return CREATOR_ONLY if path.startswith(WITH_CREDENTIALS) else CREATOR_AND_READERS
+
 
 VERSIONS = {"TLSv1.2": ssl.TLSVersion.TLSv1_2, "TLSv1.3": ssl.TLSVersion.TLSv1_3}
 

@@ -3,9 +3,16 @@
 Rule: the functions are pure, return new mappings, and work in Kafka's order. First the request is
 checked (`check_request`, before authorization), then the operations are applied, and then the whole
 result is validated.
+
+What APPEND and SUBTRACT make of a list is Kafka 3.9's, to the blank. Elements are compared as they
+are written; APPEND adds what the value does not have, as often as it is named, and SUBTRACT takes
+away one occurrence for each time that an element is named. Kafka 4 drops empty elements of the
+value and adds an element once: its results have other blanks, empty elements and repetitions, and
+the same meaning.
 """
 
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
 
 from immutables import Map
 
@@ -14,7 +21,6 @@ from ...cluster.entities import EntityConfigs, Topic, refuse_unreadable
 from ...cluster.errors import Refusal
 from ...cluster.image import Image
 from ...cluster.znodes import layout
-from ...policies.configs.lists import appended, subtracted
 from ...policies.configs.values import KeyType
 from ...process.settings.keys import Key, key_named
 from ...process.settings.node_config import NodeConfig
@@ -128,8 +134,39 @@ def _edited_list(overrides: Configs, config: IncrementalAlterableConfig, key: Ke
     if key.type is not KeyType.LIST:
         raise Refusal(ErrorCode.INVALID_CONFIG, f"Config value {verb} is not allowed for config key: {config.name}")
     value, operand = overrides.get(config.name, key.default) or "", config.value or ""
-    return (appended if config.config_operation == ConfigOperation.APPEND else subtracted)(value, operand)
+    return (_appended if config.config_operation == ConfigOperation.APPEND else _subtracted)(value, operand)
 
 
 def _topic_key(name: str) -> Key | None:
     return TOPIC_KEYS[name].key if name in TOPIC_KEYS else None
+
+
+def _appended(value: str, operand: str) -> str:
+    elements = _elements(value)
+    present = frozenset(elements)
+    return ",".join(elements + [each for each in _operand_elements(operand) if each not in present])
+
+
+def _subtracted(value: str, operand: str) -> str:
+    return ",".join(_without(_elements(value), _operand_elements(operand)))
+
+
+def _operand_elements(operand: str) -> list[str]:
+    return _elements(operand) if operand else [""]
+
+
+def _elements(text: str) -> list[str]:
+    """Split a text as Java does, without the empty elements at its end."""
+    elements = text.split(",")
+    while elements and not elements[-1]:
+        elements.pop()
+    return elements
+
+
+def _without(elements: list[str], named: list[str]) -> Iterator[str]:
+    left = Counter(named)
+    for each in elements:
+        if left[each]:
+            left[each] -= 1
+        else:
+            yield each

@@ -21,7 +21,6 @@ from minicontroller.cluster.entities import (
 from minicontroller.cluster.entity_paths import is_unreadable
 from minicontroller.cluster.image import Image
 from minicontroller.cluster.znodes import acls, groups, layout, tokens
-from minicontroller.cluster.znodes.access_lists import CREATOR_ONLY
 from minicontroller.cluster.znodes.configs import encode_config
 from minicontroller.cluster.znodes.entity_names import user_path
 from minicontroller.cluster.znodes.topics import encode_topic
@@ -39,6 +38,7 @@ from minicontroller.protocol.acls import (
 )
 from minicontroller.protocol.error_codes import ErrorCode
 from minicontroller.security.scram_credentials import credential_text, derived_credential
+from minicontroller.security.zookeeper_access import CREATOR_ONLY
 from minicontroller.store.base import Create, Delete, Entry, SetData, Stat, Store
 from minicontroller.store.zookeeper import ZooKeeperStore
 from tests.store.worlds import MemoryWorld, World, in_both_worlds, on_zookeeper

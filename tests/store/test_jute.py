@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from kazoo.protocol import serialization as kazoo  # type: ignore[import-untyped]
 from kazoo.security import CREATOR_ALL_ACL, OPEN_ACL_UNSAFE, READ_ACL_UNSAFE  # type: ignore[import-untyped]
 
-from minicontroller.cluster.znodes import access_lists
+from minicontroller.security import zookeeper_access
 from minicontroller.store import jute
 from minicontroller.store.base import (
     AccessDenied,
@@ -62,14 +62,14 @@ def test_weight_is_on_the_safe_side(operation: Operation) -> None:
     """An operation's weight covers its bytes in a request with Kafka's longest access list and a
     short chroot.
     """
-    encoded = jute.encode_multi([operation], full, access_lists.protected)
+    encoded = jute.encode_multi([operation], full, zookeeper_access.protected)
     letters = len(operation.path.encode()) - len(operation.path)
     assert len(encoded) - len(jute.END) - letters <= weight(operation)
 
 
 def acl_of(path: str) -> list[object]:
     """The access list that we give a znode, as kazoo reads it."""
-    encoded, entries, offset = access_lists.protected(path), [], 4
+    encoded, entries, offset = zookeeper_access.protected(path), [], 4
     while offset < len(encoded):
         entry, offset = kazoo.read_acl(encoded, offset)
         entries.append(entry)

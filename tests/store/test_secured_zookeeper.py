@@ -10,9 +10,8 @@ import trio
 from kazoo.client import KazooClient  # type: ignore[import-untyped]
 from kazoo.exceptions import NoAuthError  # type: ignore[import-untyped]
 
-from minicontroller.cluster.znodes.access_lists import protected
 from minicontroller.process.settings.loading import config_from_mapping
-from minicontroller.security.zookeeper_access import zookeeper_access
+from minicontroller.security.zookeeper_access import protected, zookeeper_access
 from minicontroller.store.base import AccessDenied, Create, SessionState, SetData
 from minicontroller.store.zookeeper import ZooKeeperStore
 from tests.store.worlds import PATIENCE_SECONDS, end_session, reaches

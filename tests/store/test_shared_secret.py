@@ -10,9 +10,9 @@ import pytest
 import trio
 
 from minicontroller.cluster.errors import ConfigurationError, first_of
-from minicontroller.cluster.znodes.access_lists import CREATOR_ONLY, protected
 from minicontroller.cluster.znodes.membership import MEMBERSHIP, decode_membership
 from minicontroller.controller.broker.shared_secret import SharedSecret
+from minicontroller.security.zookeeper_access import CREATOR_ONLY, protected
 from minicontroller.store.base import AccessDenied, Delete, Entry, SetData, Store, Watch
 from minicontroller.store.jute import OPEN, open_to_all
 from minicontroller.store.memory import MemoryStore, MemoryTree

@@ -11,7 +11,7 @@ import trio
 import trio.testing
 from kazoo.client import KazooClient  # type: ignore[import-untyped]
 
-from minicontroller.cluster.znodes.access_lists import protected
+from minicontroller.security.zookeeper_access import protected
 from minicontroller.store.base import (
     HIDDEN,
     AccessDenied,
