@@ -72,9 +72,7 @@ class Unjudged(msgspec.Struct, frozen=True):
 
     reason: str
     was_due: bool = False
-    """Whether the policy should have been asked. Otherwise the reason holds for every state of the
-    cluster.
-    """
+    """Whether the policy should have been asked; otherwise no state of the cluster needs it."""
 
 
 class Element:
@@ -138,6 +136,8 @@ class Outcome(msgspec.Struct):
     """The number of its event in the audit log; 0 if it has none yet."""
     is_late: bool = False
     """Whether it was carried out although its client got REQUEST_TIMED_OUT."""
+    is_in_doubt: bool = False
+    """Whether the cluster in front of a gateway did not say what became of it."""
 
     @property
     def code(self) -> ErrorCode:

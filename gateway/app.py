@@ -18,11 +18,10 @@ from .broker import OfferedBroker
 from .channel import ClientChannel
 from .cluster import UpstreamCluster
 from .configuration import GatewayConfig
-from .held_requests import Shared
 from .identity.starting import Identity
+from .intake import Shared
 from .judging.starting import Judging, judging
-from .named_tls import NamedTls
-from .places import FixedPorts, NextPorts, OnePort, Places, Which
+from .places import FixedPorts, NamedTls, NextPorts, OnePort, Places, Which
 from .responses import Responses
 
 log = logging.getLogger("minicontroller.gateway")

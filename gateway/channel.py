@@ -20,9 +20,8 @@ from ..security.caller import Caller, about_caller
 from .broker import OfferedBroker
 from .exchange import Exchange, ExchangeEvent, ReadingState
 from .frames import FrameReader, FrameWriter
-from .held_requests import Shared
 from .identity.login import Login
-from .intake import Intake
+from .intake import Intake, Shared
 from .replies import Replies
 from .upstream_link import UpstreamLink
 
@@ -122,7 +121,7 @@ class ClientChannel:
                 link = UpstreamLink(self._exchange, connect, self._broker, self._login)
                 ends.callback(link.close)
                 intake = Intake(self._shared, self, self._replies, link)
-                ends.callback(intake.held.abandon)
+                ends.callback(intake.abandon)
                 requests = partial(self._pass_requests, intake, link, failures)
                 await until_it_ends(requests)  # a task less for who is idle
         if failures:

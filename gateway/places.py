@@ -6,16 +6,19 @@ comes early waits and is not turned away.
 """
 
 import logging
+import ssl
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Protocol
 
 from ..client.configuration import Address
 from ..cluster.errors import ConfigurationError
 from ..network.server import PortTakenError
-from ..network.tls import TlsTransport
+from ..network.tls import CalledEnd, TlsTransport
 from ..network.transport import Transport
 from ..policies.configs.values import MAX_PORT
 from ..process.observe.logs import RateLimitedLog
+from ..process.settings.node_config import NodeConfig
+from ..security.caller import TlsOfListener
 from ..text import escaped
 from .patterns import HostPattern, PortRange, with_port
 
@@ -150,3 +153,45 @@ def _listener_of(broker_id: int) -> str:
 
 def _always(broker_id: int | None) -> Which:
     return lambda _client: broker_id
+
+
+class NamedTls:
+    """The TLS of another listener, which notes the name by which a client calls (SNI). A client
+    that calls by none of the gateway's names gets an alert that says so, and no certificate.
+    """
+
+    def __init__(self, tls: TlsOfListener, refuses: Callable[[str | None], bool]) -> None:
+        """`refuses` decides on the name, None where a client calls by none."""
+        self._tls = tls
+        self._refuses = refuses
+        self._context: ssl.SSLContext | None = None
+
+    def server_context(self) -> ssl.SSLContext:
+        context = self._tls.server_context()
+        if context is not self._context:
+            context.sslobject_class = CalledEnd
+            context.sni_callback = self._on_name
+            self._context = context
+        return context
+
+    def client_context(self) -> ssl.SSLContext:
+        return self._tls.client_context()
+
+    def check(self, config: NodeConfig) -> None:
+        self._tls.check(config)
+
+    def seconds_left(self) -> float:
+        return self._tls.seconds_left()
+
+    async def follow(self, current: Callable[[], NodeConfig]) -> None:
+        await self._tls.follow(current)
+
+    def principal_of(self, certificate: bytes) -> str:
+        return self._tls.principal_of(certificate)
+
+    def _on_name(self, end: ssl.SSLObject, name: str | None, _: ssl.SSLContext) -> int | None:
+        if self._refuses(name):
+            return ssl.ALERT_DESCRIPTION_UNRECOGNIZED_NAME
+        assert isinstance(end, CalledEnd)
+        end.called = name
+        return None

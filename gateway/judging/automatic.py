@@ -71,7 +71,6 @@ def leave_new_topics(judged: Judged) -> bool:
 
 
 def without(request: WireStruct, refused: Mapping[str, ErrorCode]) -> WireStruct | None:
-    """Return what goes on of a request; None if nothing does."""
     if isinstance(request, MetadataRequest):
         kept = [topic for topic in request.topics or () if topic.name not in refused]
         return msgspec.structs.replace(request, topics=kept)
@@ -79,7 +78,6 @@ def without(request: WireStruct, refused: Mapping[str, ErrorCode]) -> WireStruct
 
 
 def answered(request: WireStruct, version: int, response: Any | None, refused: Mapping[str, ErrorCode]) -> Any:
-    """Return the response to the whole request; `response` is that to what went on of it."""
     if response is None:
         spec = SPECS[ApiKey.FIND_COORDINATOR]
         return error_answer(spec, request, version, code=ErrorCode.COORDINATOR_NOT_AVAILABLE)

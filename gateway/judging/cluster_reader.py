@@ -8,7 +8,6 @@ forth in time; what one broker shows only ever goes forward.
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from types import MappingProxyType
 from typing import TypeVar
 
 import trio
@@ -53,17 +52,6 @@ CONFIGS_AT_ONCE = 100
 ABSENT = frozenset(
     {ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID, ErrorCode.INVALID_TOPIC_EXCEPTION}
 )
-RETRIED_AS: Mapping[int, ErrorCode] = MappingProxyType(
-    {
-        ApiKey.OFFSET_COMMIT: ErrorCode.COORDINATOR_NOT_AVAILABLE,
-        ApiKey.OFFSET_DELETE: ErrorCode.COORDINATOR_NOT_AVAILABLE,
-        ApiKey.DELETE_GROUPS: ErrorCode.COORDINATOR_NOT_AVAILABLE,
-        ApiKey.DELETE_RECORDS: ErrorCode.NOT_LEADER_OR_FOLLOWER,
-    }
-)
-"""The error for which clients look for whoever answers an API, wait, and ask again; for the others
-it is NOT_CONTROLLER.
-"""
 MOST_BROKERS_ASKED = 3
 """How many brokers one question is put to, one after the other, until one answers."""
 
@@ -81,11 +69,11 @@ class NotKnownError(Exception):
         self.reason = reason
         self._will_pass = will_pass
 
-    def refusal(self, api_key: int) -> Refusal:
-        """Return the refusal of a request that cannot be judged: one that clients take back to try
-        again if that helps, and one that they show at once if not.
+    def refusal(self, retried_as: ErrorCode) -> Refusal:
+        """Return the refusal of a request that cannot be judged: by the error for which clients try
+        it again if that helps, and by one that they show at once if not.
         """
-        code = RETRIED_AS.get(api_key, ErrorCode.NOT_CONTROLLER) if self._will_pass else ErrorCode.POLICY_VIOLATION
+        code = retried_as if self._will_pass else ErrorCode.POLICY_VIOLATION
         return Refusal(code, f"The gateway cannot judge the request now: {self.reason}.")
 
 

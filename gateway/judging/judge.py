@@ -17,31 +17,36 @@ from typing import Any
 import trio
 
 from ...admin.bounds import check_changes
-from ...admin.changes import Judgement, Outcome, Unjudged
+from ...admin.changes import Judgement, Unjudged
 from ...admin.policy.cluster_view import TopicStates, view
 from ...admin.policy.runner import PolicyRefusal, PolicyRunner
 from ...admin.recording.requests import AuditedRequest
 from ...audit.event import NOT_AUTHENTICATED
-from ...cluster.entities import NO_TOPIC_ID, Topic
+from ...cluster.delta import NO_CHANGE
 from ...cluster.errors import Refusal
 from ...cluster.image import Image
 from ...network.serving.request_log import describe_unexpected_error
-from ...policies.rules.vocabulary import OPERATION_OF_KIND
 from ...policies.verdict import PolicyOutcome
 from ...process.observe.logs import RateLimitedLog, about
 from ...process.time_slices import TimeSlice
-from ...protocol.api_keys import ApiKey
 from ...protocol.error_codes import ErrorCode
 from .cluster_reader import NotKnownError
-from .description import PassingRequest
-from .dissection import Form, PartedForm
-from .judged import Judged, is_dry_run
+from .forms.whole import undivided
+from .judged import (
+    CLUSTER_REFUSES,
+    NO_JUDGED_API,
+    NO_JUDGED_KIND,
+    NO_POLICY,
+    Form,
+    Judged,
+    Part,
+    PassingRequest,
+    is_dry_run,
+)
 from .mirror import Mirror
-from .parts import CLUSTER_REFUSES, NO_JUDGED_API, NO_JUDGED_KIND, NO_POLICY, Part
-from .preparing import CONTROLLED_KINDS, Preparation
-from .questions import Asker, NotAsked, NotSeen, Question, can_never_be
+from .preparing import Preparation
+from .questions import QuestionContext
 from .turns import Turns
-from .whole_requests import UndividedForm
 
 log = logging.getLogger("minicontroller.gateway")
 
@@ -114,7 +119,7 @@ class Judge:
     def _begun(self, asked: PassingRequest, form: Form, request: Any, audited: AuditedRequest | None) -> Judged:
         too_long = _too_long(form, request)
         if too_long is not None:
-            form = UndividedForm(form.key)
+            form = undivided(form)
         return Judged(
             asked=asked,
             request=request,
@@ -169,8 +174,8 @@ class Judge:
     @property
     def changed_topics(self) -> frozenset[str]:
         """The topics that requests under way change."""
-        questions = (each.question for judged in self._under_way.values() for each in judged.passed)
-        return frozenset(each.topic for each in questions if each is not None and each.topic is not None)
+        passed = (each for judged in self._under_way.values() for each in judged.passed)
+        return frozenset(name for each in passed if (name := each.outcome.awaited.changed_topic) is not None)
 
     @property
     def oldest_count(self) -> int | None:
@@ -191,7 +196,7 @@ class Judge:
     def _unable_to_judge(self, judged: Judged, error: NotKnownError) -> None:
         self._count(judged)
         self._say_unable(judged, error)
-        self._decide_all(judged, error.reason if self._passes_on_failure else error.refusal(judged.asked.api_key))
+        self._decide_all(judged, error.reason if self._passes_on_failure else error.refusal(judged.form.retried_as))
 
     def _say_unable(self, judged: Judged, error: NotKnownError) -> None:
         action = "passed" if self._passes_on_failure else "refused"
@@ -209,7 +214,7 @@ class Judge:
         """Refuse a request as a whole, or pass it without a verdict for this reason."""
         judged.resolution = None
         for each in judged.parts:
-            each.question = each.outcome.judgement = None
+            each.outcome.judgement, each.outcome.awaited = None, NO_CHANGE
             if isinstance(decided, Refusal):
                 each.refuse(decided)
             else:
@@ -237,19 +242,25 @@ class Judge:
         if judged.is_automatic:  # another request may have had a topic created meanwhile
             for each in judged.parts:
                 each.is_there = each.change.resource in image.topics
-        asker = Asker(judged.asked, self._mirror.defaults, validate_only=judged.validate_only)
+        context = QuestionContext(
+            judged.asked,
+            self._mirror.defaults,
+            created_ms=self._mirror.created_ms,
+            validate_only=judged.validate_only,
+            is_automatic=judged.is_automatic,
+        )
         time_slice = TimeSlice()
         for each in judged.parts:
             await time_slice.pause()
-            await self._judge_part(asker, judged, each, image)
+            await self._judge_part(context, judged, each, image)
             if each.is_there:
-                each.question = None  # it is to be no other topic
-            if each.is_passed and each.question is not None:
-                image = each.question.delta.apply(image)
+                each.outcome.awaited = NO_CHANGE  # it is to be no other topic
+            if each.is_passed:
+                image = each.outcome.awaited.apply(image)
         if judged.form.is_whole and judged.refused:
             _refuse_rest(judged)
 
-    async def _judge_part(self, asker: Asker, judged: Judged, each: Part, image: Image) -> None:
+    async def _judge_part(self, context: QuestionContext, judged: Judged, each: Part, image: Image) -> None:
         """Give a part the grounds on which it passes, or refuse it."""
         exempt = self._exemption(judged, each)
         if exempt is not None:
@@ -257,15 +268,15 @@ class Judge:
         if exempt is not None and exempt is not NO_POLICY:
             return
         try:
-            each.question = self._question(asker, judged, each, image)
-            await self._ask(judged, each.outcome, each.question, image)
+            _plan(context, judged, each, image)
+            await self._ask(judged, each, image)
         except NotKnownError as error:
             self._count(judged)
             self._say_unable(judged, error)
             if self._passes_on_failure:
                 self._pass_unjudged(judged, each, error.reason)
             else:
-                each.refuse(error.refusal(judged.asked.api_key))
+                each.refuse(error.refusal(judged.form.retried_as))
         except Refusal as refusal:
             if self.enforces:
                 each.refuse(refusal)
@@ -277,21 +288,21 @@ class Judge:
         if judged.form.is_whole:
             return None if self.judges_api(judged.asked.policy_api) else NO_JUDGED_API
         is_refused = each.is_repeated and judged.form.refuses_repeated
-        is_nothing = judged.form.key != ApiKey.CREATE_TOPICS and self._preparation.is_no_thing(each)
-        if is_refused or is_nothing or all(map(can_never_be, each.elements(judged.request))):
+        is_nothing = not judged.form.creates and self._preparation.is_no_thing(each)
+        if is_refused or is_nothing or judged.form.is_impossible(each, judged.request):
             return CLUSTER_REFUSES
         if each.change.kind == "resource":
             return NO_JUDGED_KIND
         return NO_POLICY if self._policy is None else None
 
-    async def _ask(self, judged: Judged, change: Outcome, question: Question, image: Image) -> None:
+    async def _ask(self, judged: Judged, part: Part, image: Image) -> None:
         """Ask the policy, and note its verdict. Raises Refusal."""
-        judgement = change.judgement = Judgement(question.request, image, is_enforced=self.enforces)
+        judgement = part.outcome.judgement = Judgement(part.requests[-1], image, is_enforced=self.enforces)
         if self._policy is None:
             return
         try:
             with trio.CancelScope(shield=not self._is_stopping) as self._asking:  # policy.timeout.ms bounds it
-                for request in (*question.besides, question.request):
+                for request in part.requests:
                     judgement.verdict = await self._policy.judge(
                         request, view(image, self._states), judged.asked, is_enforced=self.enforces
                     )
@@ -303,8 +314,8 @@ class Judge:
                     self._say_unable(judged, NotKnownError("its policy failed"))
                     judgement.is_enforced = False
                     return
-            if question.first_refusal is not None:
-                raise question.first_refusal from None
+            if part.first_refusal is not None:
+                raise part.first_refusal from None
             raise
 
     def _image(self) -> Image:
@@ -313,79 +324,28 @@ class Judge:
         for judged in self._under_way.values():
             if not judged.validate_only:
                 for each in judged.passed:
-                    if each.question is not None:
-                        image = each.question.delta.apply(image)
+                    image = each.outcome.awaited.apply(image)
         return image
 
-    def _question(self, asker: Asker, judged: Judged, each: Part, image: Image) -> Question:
-        """Return the question about a part. Raises NotSeen, Refusal, NotKnownError."""
-        requested = each.change
-        if each.contradiction is not None:
-            raise Refusal(ErrorCode.INVALID_REQUEST, each.contradiction)
-        if judged.form.is_whole:
-            return asker.admin(requested)
-        if each.is_repeated and judged.form.repeated is not None:
-            raise Refusal(ErrorCode.INVALID_REQUEST, judged.form.repeated)
-        wanted, *_ = each.elements(judged.request)
-        if each.change.kind in CONTROLLED_KINDS:
-            return _question_of_broker(asker, each, wanted)
-        if each.change.kind in OPERATION_OF_KIND:
-            return asker.other_configs(image, requested)
-        if judged.form.key == ApiKey.CREATE_TOPICS:
-            return asker.creation(image, wanted, automatic=judged.is_automatic)
-        topic = image.topics.get(each.change.resource)
-        if topic is None:
-            raise _not_seen(judged.asked.api_key, each)
-        try:
-            return self._question_of_topic(asker, judged, each, image, topic)
-        except NotSeen:
-            raise
-        except Refusal as refusal:  # which would tell a client without rights that the topic is there
-            raise NotAsked(refusal.code, refusal.message) from refusal
 
-    def _question_of_topic(self, asker: Asker, judged: Judged, each: Part, image: Image, topic: Topic) -> Question:
-        requested = each.change
-        wanted, *_ = each.elements(judged.request)
-        match judged.form.key:
-            case ApiKey.DELETE_TOPICS:
-                return asker.deletion(topic, self._mirror.created_ms(topic.name))
-            case ApiKey.CREATE_PARTITIONS:
-                return asker.growth(image, topic, wanted)
-            case ApiKey.ALTER_PARTITION_REASSIGNMENTS:
-                return asker.reassignment(image, topic, requested.reassignments or {})
-            case ApiKey.DELETE_RECORDS:
-                return asker.record_deletion(topic.name, requested.delete_records_offsets or {})
-            case _:
-                return asker.topic_configs(topic, wanted, requested)
-
-
-def _not_seen(api_key: int, each: Part) -> NotSeen:
-    """Return the refusal of what is about a topic that was not seen. Clients try it again."""
-    code, text = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"The topic '{each.change.resource}' does not exist."
-    if each.topic_id != NO_TOPIC_ID:
-        code, text = ErrorCode.UNKNOWN_TOPIC_ID, "This server does not host this topic ID."
-    is_told = api_key != ApiKey.DELETE_TOPICS  # Kafka 3.9 has no text there
-    return NotSeen(code, text if is_told else None, reason=text)
+def _plan(context: QuestionContext, judged: Judged, each: Part, image: Image) -> None:
+    """Plan a part, unless it says two things of one. Raises NotSeen, Refusal, NotKnownError."""
+    twice = each.contradiction or (judged.form.repeated if each.is_repeated else None)
+    if twice is not None:
+        raise Refusal(ErrorCode.INVALID_REQUEST, twice)
+    judged.form.plan(context, each, judged.request, image)
 
 
 def _refuse_rest(judged: Judged) -> None:
-    """Refuse all parts of a request of which one is refused."""
     first = judged.refused[0].refusal
     for each in judged.passed:
         each.outcome.refusal = Refusal(first.code, first.message, reason="Another part of the request was refused.")
 
 
-def _question_of_broker(asker: Asker, each: Part, wanted: Any) -> Question:
-    if isinstance(each.before, Exception):
-        raise each.before
-    if each.change.kind == "logger":
-        return asker.levels(each.before, each.change)
-    return asker.broker_configs(each.before, wanted, each.change)
-
-
 def _too_long(form: Form, request: Any) -> Refusal | None:
     """Return why a request that names more than is judged at once is refused, or None."""
-    if isinstance(form, PartedForm) and (count := form.count(request)) > MOST_PARTS:
+    count = form.count(request)
+    if count > MOST_PARTS:
         text = f"The request names {count} topics or resources; the gateway judges at most {MOST_PARTS}."
         return Refusal(ErrorCode.INVALID_REQUEST, text)
     try:

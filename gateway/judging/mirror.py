@@ -1,7 +1,7 @@
 """The gateway's picture of the cluster: an image, read from the cluster and kept by what passes.
 
 Rule: what is judged is never older than it has to be, and the image never goes back in time
-(`knowledge.py`). The topics that a request names are read when the request is judged; all others as
+(`Knowledge`). The topics that a request names are read when the request is judged; all others as
 often as `metadata.max.age.ms` says. A topic that a request is just changing belongs to that
 request, and no reading of the whole touches it meanwhile.
 """
@@ -17,7 +17,7 @@ from ...admin.changes import Element
 from ...admin.recording.recorder import AuditRecorder
 from ...admin.recording.records import differs
 from ...client.network import Network
-from ...cluster.entities import Topic
+from ...cluster.entities import NO_TOPIC_ID, Topic
 from ...cluster.image import Image
 from ...process.settings.node_config import ConfigSource, NodeConfig
 from ...protocol.acls import AccessControlEntry, ResourcePattern
@@ -25,7 +25,6 @@ from ...protocol.config_resources import ResourceType
 from ...protocol.messages.delete_acls import DeleteAclsFilter
 from ...protocol.messages.metadata import MetadataRequestTopic, MetadataResponseBroker, MetadataResponseTopic
 from .cluster_reader import ABSENT, ClusterReader, NotKnownError, check
-from .knowledge import Knowledge
 from .reading import ClusterDefaults, brokers_of, exists
 
 MOMENT_SECONDS = 1.0
@@ -38,6 +37,12 @@ READINGS = 3
 """How often topics are read that are not as they were known, until two readings show the same: one
 has several questions, between which a topic may have been deleted and created again.
 """
+BELIEVED_SECONDS = 60.0
+"""How long a completed change holds that no reading shows: others may have undone it."""
+SETTLING_SECONDS = 10.0
+"""How long a broker may be behind that was not asked before."""
+MOST_GONE = 10_000
+"""How many ids of topics that are gone are remembered."""
 
 Found = Mapping[str, Topic | None]
 """What a reading shows of topics, by name; None for one that is not there."""
@@ -285,3 +290,75 @@ def _with(image: Image, found: Found) -> Image:
     changed = [topic for name, topic in found.items() if topic is not None and image.topics.get(name) is not topic]
     gone = [name for name, topic in found.items() if topic is None and name in image.topics]
     return image.with_topics(changed, gone) if changed or gone else image
+
+
+# ------------------------------------------------------------------ what readings do not show
+
+
+class Unshown(msgspec.Struct, frozen=True):
+    """A change that was completed and that no reading has shown yet."""
+
+    is_shown: Callable[[Topic | None], bool]
+    until: float
+    """When a reading that does not show it is believed all the same."""
+
+
+class Knowledge:
+    """Decides what to believe of a reading; pure. Times are in seconds, by any clock.
+
+    A reading never makes undone what is certain: the id of a topic that is gone never comes back,
+    partitions never become fewer under one id, and what a request completed holds until a reading
+    shows it. A broker that is asked instead of another may be behind, unless it shows more than was
+    known.
+    """
+
+    def __init__(self) -> None:
+        self._gone: dict[bytes, None] = {}
+        self._unshown: dict[str, Unshown] = {}
+        self._settled_at = -math.inf
+
+    def switched(self, now: float) -> None:
+        """Note that another broker is asked from now on."""
+        self._settled_at = now + SETTLING_SECONDS
+
+    def completed(self, name: str, is_shown: Callable[[Topic | None], bool], now: float) -> None:
+        """Note a change of a topic that the last reading did not show."""
+        self._unshown[name] = Unshown(is_shown, now + BELIEVED_SECONDS)
+
+    def gone(self, topic: Topic) -> None:
+        """Note that a topic was deleted, for good."""
+        if topic.topic_id != NO_TOPIC_ID:
+            self._gone[topic.topic_id] = None
+            while len(self._gone) > MOST_GONE:
+                del self._gone[next(iter(self._gone))]
+
+    def alive(self, found: Topic | None) -> Topic | None:
+        """Return what a reading shows of a topic, but for one that is gone."""
+        return None if found is not None and found.topic_id in self._gone else found
+
+    def believed(self, name: str, known: Topic | None, found: Topic | None, now: float) -> Topic | None:
+        """Return what a topic is, by what was known and what a reading shows; None if there is
+        none. It has to be known to be `gone` if it was there before.
+        """
+        found = self.alive(found)
+        unshown = self._unshown.get(name)
+        if unshown is not None:
+            if now < unshown.until and not unshown.is_shown(found):
+                return known
+            del self._unshown[name]
+            return found
+        if known is None or found is known:
+            return found
+        return known if _is_older(found, known) or (now < self._settled_at and not _is_newer(found, known)) else found
+
+
+def _is_older(found: Topic | None, known: Topic) -> bool:
+    return found is not None and _is_same(found, known) and len(found.partitions) < len(known.partitions)
+
+
+def _is_newer(found: Topic | None, known: Topic) -> bool:
+    return found is not None and _is_same(found, known) and len(found.partitions) > len(known.partitions)
+
+
+def _is_same(one: Topic, other: Topic) -> bool:
+    return one.topic_id == other.topic_id != NO_TOPIC_ID

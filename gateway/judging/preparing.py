@@ -16,15 +16,11 @@ from ...cluster.errors import Refusal
 from ...cluster.topic_names import is_valid_topic_name
 from ...policies.configs.values import java_int
 from ...process.settings.node_config import ConfigSource
-from ...protocol.api_keys import ApiKey
 from ...protocol.config_resources import ResourceType
 from ...protocol.error_codes import ErrorCode
 from .cluster_reader import NotKnownError
-from .judged import Judged
+from .judged import Judged, NotSeen, Part, Resolution
 from .mirror import Mirror
-from .parts import Part
-from .questions import NotSeen
-from .resolution import resolution
 from .turns import Turns
 
 PATIENCE_SECONDS = 30.0
@@ -51,12 +47,12 @@ class Preparation:
         """Wait for the turn of a request, and read what it names. Raises NotKnownError, or Refusal
         if the turn does not come.
         """
-        if judged.form.is_whole and self._judges_api(judged.asked.policy_api):
-            await self._resolve(judged)
+        if judged.form.resolve is not None and self._judges_api(judged.asked.policy_api):
+            self._resolved(judged, await judged.form.resolve(judged.request, self._mirror))
         await self._name_topics(judged.parts)
         topics = {each.change.resource for each in judged.parts if _is_of_topic(each)}
         seen: set[str] = set()
-        if judged.form.key != ApiKey.CREATE_TOPICS:
+        if not judged.form.creates:
             await self._look_for(topics)  # before its turn, so that nobody waits for what is not there
             seen = topics.intersection(self._mirror.image.topics)
         self._turns.end(judged.turn)
@@ -72,9 +68,8 @@ class Preparation:
             if each.change.kind in CONTROLLED_KINDS and not judged.form.is_whole and not self.is_no_thing(each):
                 each.before = await self._before(each.change)
 
-    async def _resolve(self, judged: Judged) -> None:
-        """Find out what a request means that does not name it. Raises NotKnownError, Refusal."""
-        found = await resolution(judged.request, self._mirror)
+    def _resolved(self, judged: Judged, found: Resolution | None) -> None:
+        """Judge what a request means that does not name it. Raises Refusal."""
         if found is not None and found.excess is not None and not self._enforces:
             raise Refusal(ErrorCode.INVALID_REQUEST, found.excess)  # the client's own request goes on unjudged
         if found is not None and found.parts:  # or else its own words are judged, as far as there are any

@@ -8,29 +8,22 @@ The effect is unknown then, as it is without an answer, and a later reading show
 """
 
 import logging
-from collections.abc import Mapping, Sequence
-from typing import TypeVar
-
-import msgspec
+from collections.abc import Sequence
+from functools import partial
 
 from ...admin.changes import Element, Outcome
 from ...admin.recording.decisions import NodeDecisions
 from ...admin.recording.requests import AuditedRequest
 from ...cluster.delta import NO_CHANGE, Delta, TopicBecomes, TopicMarked, TopicRemoved
-from ...cluster.entities import NO_TOPIC_ID
-from ...cluster.errors import Refusal
+from ...cluster.entities import NO_TOPIC_ID, Topic
 from ...cluster.image import Image
 from ...network.serving.request_log import describe_unexpected_error
 from ...process.observe.logs import about
-from ...protocol.api_keys import ApiKey
 from ...protocol.error_codes import ErrorCode
 from .cluster_reader import NotKnownError
-from .description import PassingRequest
-from .dissection import ClusterAnswer
 from .judge import Judge
-from .judged import Judged
+from .judged import Effect, Judged, PassingRequest
 from .mirror import Mirror
-from .parts import Part
 from .reading import with_moves_of
 
 log = logging.getLogger("minicontroller.gateway")
@@ -41,35 +34,7 @@ it a moment after the controller.
 """
 MORE_PAUSES = (0.5,) * 18
 """The further ones where the cluster has said that the change took effect."""
-CHOOSING = frozenset({ApiKey.CREATE_TOPICS, ApiKey.CREATE_PARTITIONS})
-"""The APIs whose effect is not known from the request: the cluster chooses ids and replicas."""
-KNOWN_CODES = frozenset(map(int, ErrorCode))
-V = TypeVar("V")
-NO_ANSWER = ClusterAnswer(ErrorCode.UNKNOWN_SERVER_ERROR, "The cluster did not answer this part of the request.")
-
-
-class Result(msgspec.Struct, eq=False):
-    """The outcome of a part, or of some of its partitions."""
-
-    judged: Part
-    outcome: Outcome
-    changes_topics: bool
-    is_in_doubt: bool = False
-    """Whether the cluster did not say, or not in time, what became of it."""
-
-    @property
-    def topic(self) -> str | None:
-        """The topic that it has changed or may have changed, if any."""
-        if self.outcome.refusal is not None or self.outcome.change.kind != "topic" or not self.changes_topics:
-            return None
-        return self.outcome.change.resource or None
-
-    def is_shown(self, image: Image) -> bool:
-        """Whether an image shows the change, as far as that is known."""
-        question = self.judged.question
-        if question is not None:
-            return question.reached(image)
-        return self.topic is None or self.topic in image.topics
+NO_ANSWER = "The cluster did not answer this part of the request."
 
 
 class Records:
@@ -82,7 +47,6 @@ class Records:
 
     @property
     def has_log(self) -> bool:
-        """Whether there is an audit log."""
         return self._mirror.recorder is not None
 
     def begun(self, asked: PassingRequest, *, validate_only: bool) -> AuditedRequest | None:
@@ -101,9 +65,9 @@ class Records:
         connection broke, and end its turn. Waits until the record is safe if answers wait for it.
         """
         try:
-            results = _results(judged, response)
-            shown = await self._shown(judged, results)
-            self._record(judged, results, shown)
+            outcomes = _outcomes(judged, response)
+            shown = await self._shown(judged, outcomes)
+            self._record(judged, outcomes, shown)
         except Exception as error:  # noqa: BLE001 - the client was answered, and others are not to suffer
             text = describe_unexpected_error(error, judged.request)
             log.error("recording a request of %s failed:\n%s", judged.asked.policy_api, text, extra=about(judged.asked))  # noqa: TRY400 - its text says all, without secrets
@@ -113,23 +77,23 @@ class Records:
         if judged.audited is not None and self._mirror.recorder is not None:
             await self._mirror.recorder.wait_durable(judged.audited)
 
-    async def _shown(self, judged: Judged, results: Sequence[Result]) -> Image:
+    async def _shown(self, judged: Judged, outcomes: Sequence[Outcome]) -> Image:
         """Return an image that shows the topics which the request has changed."""
-        changed = [each for each in results if each.topic is not None]
-        if judged.form.key == ApiKey.DELETE_TOPICS:
-            self._note_gone(changed)
-        names = {each.topic or "" for each in changed}
+        changed = [each for each in outcomes if _topic(judged, each) is not None]
+        names = {each.change.resource for each in changed}
+        certain = [each for each in changed if not each.is_in_doubt]
+        if judged.form.effect is Effect.REMOVAL:
+            self._note_gone(certain)
         if not names or judged.validate_only:
             return self._mirror.image
         pauses: tuple[float, ...] = PAUSES if judged.is_automatic else ()
-        if not all(each.is_in_doubt for each in changed):
+        if certain:
             pauses = PAUSES + MORE_PAUSES
-
-        def is_reached(image: Image) -> bool:
-            return all(each.is_shown(image) for each in changed if judged.is_automatic or not each.is_in_doubt)
-
+        awaited = changed if judged.is_automatic else certain
         try:
-            return await self._mirror.look_until(names, is_reached, pauses)
+            return await self._mirror.look_until(
+                names, lambda image: all(_is_shown(each, image) for each in awaited), pauses
+            )
         except NotKnownError as error:
             log.warning(
                 "the audit log has the expected state of the topics %s, because the gateway cannot read them: %s",
@@ -138,37 +102,41 @@ class Records:
             )
             return self._mirror.image
 
-    def _note_gone(self, deleted: Sequence[Result]) -> None:
+    def _note_gone(self, deleted: Sequence[Outcome]) -> None:
         """Note the topics that the cluster says are deleted, whatever its brokers show."""
         for each in deleted:
-            topic = self._mirror.image.topics.get(each.topic or "")
-            if topic is not None and not each.is_in_doubt:
+            topic = self._mirror.image.topics.get(each.change.resource)
+            if topic is not None:
                 self._mirror.gone(topic)
 
-    def _record(self, judged: Judged, results: Sequence[Result], shown: Image) -> None:
+    def _record(self, judged: Judged, outcomes: Sequence[Outcome], shown: Image) -> None:
         before = self._mirror.image
+        names = [_topic(judged, each) for each in outcomes]
         unshown = {
-            each.topic: each.judged.question.reached
-            for each in results
-            if not each.is_in_doubt and each.topic and each.judged.question and not each.is_shown(shown)
+            name: partial(_is_shown, each)
+            for name, each in zip(names, outcomes, strict=True)
+            if name is not None and each.judgement is not None and not each.is_in_doubt and not _is_shown(each, shown)
         }
-        for each in results:
-            if each.is_in_doubt and each.judged.question is not None and each.topic and each.is_shown(shown):
-                each.is_in_doubt, each.outcome.is_late = False, not judged.is_automatic
+        for name, each in zip(names, outcomes, strict=True):
+            if each.is_in_doubt and each.judgement is not None and name is not None and _is_shown(each, shown):
+                each.is_in_doubt, each.is_late = False, not judged.is_automatic
             elif not judged.validate_only and _is_unknown(judged, each, shown):
                 each.is_in_doubt = True
-        elements = [_element(judged, each, shown) for each in results]
+        elements = [_element(judged, each, shown) for each in outcomes]
+        pairs = list(zip(elements, outcomes, strict=True))
         if judged.audited is not None:
-            self._plan(judged, judged.audited, list(zip(elements, (each.outcome for each in results), strict=True)))
-        certain = [element for element, each in zip(elements, results, strict=True) if not each.is_in_doubt]
+            self._plan(judged, judged.audited, pairs)
+        certain = [element for element, each in pairs if not each.is_in_doubt]
         self._mirror.completed(_after(before, certain), certain, {} if judged.validate_only else unshown)
         gone = [
-            _removal(each.topic) for each in certain if each.topic and _is_gone(each.topic, self._mirror.image, shown)
+            Element(TopicRemoved(each.topic, NO_TOPIC_ID))
+            for each in certain
+            if each.topic and _is_gone(each.topic, self._mirror.image, shown)
         ]
         if gone:
             self._mirror.completed(_after(self._mirror.image, gone), gone)
-        self._mirror.in_doubt([element for element, each in zip(elements, results, strict=True) if each.is_in_doubt])
-        self._decisions.record(judged.asked, [each.outcome for each in results], validate_only=judged.validate_only)
+        self._mirror.in_doubt([element for element, each in pairs if each.is_in_doubt])
+        self._decisions.record(judged.asked, outcomes, validate_only=judged.validate_only)
 
     def _plan(self, judged: Judged, audited: AuditedRequest, changes: Sequence[tuple[Element, Outcome]]) -> None:
         """Give the record its changes, and note what this request and others that are under way
@@ -183,75 +151,90 @@ class Records:
         recorder.forget_before(count if oldest is None else oldest)
 
 
-def _results(judged: Judged, response: object | None) -> list[Result]:
-    """Return what became of each part, in the order of the request."""
+def _outcomes(judged: Judged, response: object | None) -> list[Outcome]:
+    """Return what became of each part, or of some of its partitions, in the request's order."""
     passed = judged.passed
-    found = [] if response is None else judged.form.answers(passed, response)
+    found = [] if response is None else judged.form.outcomes(passed, response)
     answers = dict(zip(map(id, passed), found, strict=False))
-    results: list[Result] = []
+    outcomes: list[Outcome] = []
     for each in judged.parts:
         if response is None or not each.is_passed:
-            is_in_doubt = each.is_passed
-            results.append(Result(each, each.outcome, judged.form.changes_topics, is_in_doubt=is_in_doubt))
+            each.outcome.is_in_doubt = each.is_passed
+            outcomes.append(each.outcome)
         else:
-            results += [_result(judged, each, answer) for answer in answers[id(each)] or [NO_ANSWER]]
-    return results
+            outcomes += answers[id(each)] or [each.answered(ErrorCode.UNKNOWN_SERVER_ERROR, NO_ANSWER)]
+    for outcome in outcomes:
+        if response is not None and outcome.code == ErrorCode.REQUEST_TIMED_OUT:
+            outcome.refusal, outcome.is_in_doubt = None, True
+    return outcomes
 
 
-def _result(judged: Judged, each: Part, answer: ClusterAnswer) -> Result:
-    outcome = each.outcome
-    if answer.partitions:
-        change = msgspec.structs.replace(
-            outcome.change,
-            reassignments=_only(outcome.change.reassignments, answer.partitions),
-            delete_records_offsets=_only(outcome.change.delete_records_offsets, answer.partitions),
-        )
-        outcome = msgspec.structs.replace(outcome, change=change)
-    if answer.code == ErrorCode.REQUEST_TIMED_OUT:
-        return Result(each, outcome, judged.form.changes_topics, is_in_doubt=True)
-    if answer.code:
-        code = ErrorCode(answer.code) if answer.code in KNOWN_CODES else ErrorCode.UNKNOWN_SERVER_ERROR
-        outcome = msgspec.structs.replace(outcome, refusal=Refusal(code, answer.message))
-    return Result(each, outcome, judged.form.changes_topics)
+def _topic(judged: Judged, outcome: Outcome) -> str | None:
+    """Return the topic that may have another state now, if any."""
+    if judged.form.effect is Effect.NONE or outcome.refusal is not None or outcome.change.kind != "topic":
+        return None
+    return outcome.change.resource or None
 
 
-def _only(rows: Mapping[int, V] | None, partitions: Sequence[int]) -> Mapping[int, V] | None:
-    return None if rows is None else {index: rows[index] for index in partitions if index in rows}
+def _is_shown(outcome: Outcome, image: Image) -> bool:
+    """Whether an image shows a change of a topic, as far as that is known. It is shown as well if
+    others have changed the topic since.
+    """
+    name = outcome.change.resource
+    now = image.topics.get(name)
+    if outcome.judgement is None:
+        return now is not None
+    before = outcome.judgement.image.topics.get(name)
+    if isinstance(outcome.awaited, TopicBecomes):
+        return _has_become(outcome.awaited.topic, before, now)
+    return now is None or before is None or now.topic_id != before.topic_id
 
 
-def _element(judged: Judged, result: Result, shown: Image) -> Element:
-    is_made = result.topic is not None and not judged.validate_only
+def _has_become(after: Topic, before: Topic | None, now: Topic | None) -> bool:
+    """Whether a topic has left the state before a change in everything that the change is about."""
+    if before is None or before.topic_id != after.topic_id:  # it is created
+        return now is not None and (before is None or before.topic_id == NO_TOPIC_ID or now.topic_id != before.topic_id)
+    if now is None or now.topic_id != before.topic_id:
+        return True
+    keys = (key for key in {*before.configs, *after.configs} if before.configs.get(key) != after.configs.get(key))
+    partitions = zip(before.partitions, after.partitions, now.partitions, strict=False)
+    return (
+        len(now.partitions) >= len(after.partitions)
+        and all(now.configs.get(key) != before.configs.get(key) for key in keys)
+        and all(shown.replicas != old.replicas for old, new, shown in partitions if new.replicas != old.replicas)
+    )
+
+
+def _element(judged: Judged, outcome: Outcome, shown: Image) -> Element:
+    topic = _topic(judged, outcome)
     return Element(
-        delta=_delta(judged, result, result.topic or "", shown) if is_made else NO_CHANGE,
-        refusal=result.outcome.refusal,
-        is_decision_only=result.outcome.refusal is not None or judged.validate_only,
+        delta=_delta(judged, outcome, topic, shown) if topic is not None and not judged.validate_only else NO_CHANGE,
+        refusal=outcome.refusal,
+        is_decision_only=outcome.refusal is not None or judged.validate_only,
         request=judged.audited,
     )
 
 
-def _is_unknown(judged: Judged, result: Result, shown: Image) -> bool:
+def _is_unknown(judged: Judged, outcome: Outcome, shown: Image) -> bool:
     """Whether a change that was carried out left a topic that only the cluster could tell of."""
-    if judged.form.key not in CHOOSING or result.topic is None:
+    topic = _topic(judged, outcome)
+    if judged.form.effect is not Effect.CHOSEN or topic is None:
         return False
-    return result.topic not in shown.topics or not result.is_shown(shown)
+    return topic not in shown.topics or not _is_shown(outcome, shown)
 
 
-def _delta(judged: Judged, result: Result, name: str, shown: Image) -> Delta:
+def _delta(judged: Judged, outcome: Outcome, name: str, shown: Image) -> Delta:
     """Return what a change has made of the topic of this name."""
-    if judged.form.key == ApiKey.DELETE_TOPICS:
+    if judged.form.effect is Effect.REMOVAL:
         return TopicMarked(name, NO_TOPIC_ID)  # a removal follows
-    question, topic = result.judged.question, shown.topics.get(name)
-    if question is not None and (topic is None or not result.is_shown(shown)):
-        return question.delta  # where it is gone, others have deleted it since
+    topic, is_known = shown.topics.get(name), outcome.judgement is not None
+    if is_known and (topic is None or not _is_shown(outcome, shown)):
+        return outcome.awaited  # where it is gone, others have deleted it since
     if topic is None:
         return TopicRemoved(name, NO_TOPIC_ID)
-    if question is not None and judged.form.key == ApiKey.ALTER_PARTITION_REASSIGNMENTS:
-        topic = with_moves_of(question.delta.evolve(topic) or topic, topic)
+    if is_known and outcome.change.reassignments is not None:
+        topic = with_moves_of(outcome.awaited.evolve(topic) or topic, topic)
     return TopicBecomes.of(topic)
-
-
-def _removal(topic: str) -> Element:
-    return Element(TopicRemoved(topic, NO_TOPIC_ID), refusal=None, is_decision_only=False, request=None)
 
 
 def _is_gone(name: str, image: Image, shown: Image) -> bool:
@@ -265,7 +248,6 @@ def _is_gone(name: str, image: Image, shown: Image) -> bool:
 
 
 def _after(image: Image, elements: Sequence[Element]) -> Image:
-    """Return the image with these elements in effect."""
     for element in elements:
         image = element.delta.apply(image)
     return image

@@ -2,13 +2,12 @@
 and what is recorded.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 import trio
 
-from ...admin import delete_records, delete_topics
 from ...cluster.errors import Refusal
 from ...network.serving.long_answers import encoded_response
 from ...process.time_slices import TimeSlice, in_time_slices
@@ -21,21 +20,11 @@ from ...protocol.registry import KAFKA
 from ...protocol.schema import WireStruct
 from ...security.caller import Caller
 from . import automatic
-from .description import PassingRequest
-from .dissection import FORMS, Form
-from .inquiry import AskForClient, inquire
+from .forms import FORMS, create_topics
 from .judge import Judge
-from .judged import Judged, is_dry_run
+from .judged import AskForClient, Form, Judged, PassingRequest, is_dry_run
 from .mirror import Mirror
 from .records import Records
-from .whole_requests import WHOLE_FORMS
-
-KNOWS_POLICIES: Mapping[int, int] = {
-    ApiKey.DELETE_TOPICS: delete_topics.KNOWS_POLICIES,
-    ApiKey.DELETE_RECORDS: delete_records.KNOWS_POLICIES,
-}
-"""The first versions whose clients know POLICY_VIOLATION, where there are older ones (KIP-201)."""
-
 
 CREATING = frozenset({ApiKey.METADATA, ApiKey.FIND_COORDINATOR})
 """The APIs that may have topics created."""
@@ -70,7 +59,6 @@ class Review:
         return await encoded_response(header.api_key, header.api_version, header.correlation_id, whole)
 
     async def _answered(self, response: Any | None) -> Any:
-        """Return the response to the client."""
         return response
 
     def abandon(self) -> None:
@@ -89,7 +77,7 @@ class JudgedReview(Review):
         self._is_over = False
 
     async def inquire(self, ask: AskForClient) -> None:
-        await inquire(self.judged, self.version, ask)
+        await self.judged.form.inquire(self.judged, self.version, ask)
 
     async def _answered(self, response: Any | None) -> Any:
         self._is_over = True
@@ -108,14 +96,18 @@ class JudgedReview(Review):
         return response
 
     def _whole(self, response: Any | None) -> Any:
-        """Return the response to the whole request."""
         refused = []
         for part in self.judged.refused:
             code, message = part.refusal.code, part.refusal.message
-            known = _known(self._header, code)
+            known = self._known(code)
             refused.append((part, known, message if code == known else None))
         whole = self.judged.refusing if response is None else response
         return self.judged.form.together(self.judged.request, self._header.api_version, whole, refused)
+
+    def _known(self, code: ErrorCode) -> ErrorCode:
+        """Return the code that a client of this version is given."""
+        is_old = self._header.api_version < self.judged.form.knows_policies
+        return ErrorCode.UNKNOWN_SERVER_ERROR if code == ErrorCode.POLICY_VIOLATION and is_old else code
 
 
 class AutomaticReview(JudgedReview):
@@ -174,15 +166,12 @@ class Reviewer:
         self._idle = trio.Event()
 
     def takes(self, api_key: int) -> bool:
-        """Whether requests of an API may be reviewed."""
-        return api_key in FORMS or api_key in CREATING or self._takes_whole(api_key)
-
-    def _takes_whole(self, api_key: int) -> bool:
-        """Whether requests of an API are reviewed that pass as a whole. Offsets of consumers are
-        not recorded unless a policy judges them.
+        """Whether requests of an API may be reviewed. Those that pass as a whole are if the policy
+        judges them, or if they are recorded, which offsets of consumers are not.
         """
-        if api_key not in WHOLE_FORMS:
-            return False
+        form = FORMS.get(api_key)
+        if form is None or not form.is_whole:
+            return form is not None or api_key in CREATING
         return self._judge.judges_api(KAFKA[api_key].name) or (
             self._records.has_log and api_key != ApiKey.OFFSET_COMMIT
         )
@@ -205,8 +194,7 @@ class Reviewer:
         asked = _described(header, caller)
         if header.api_key in CREATING:
             return await self._review_creation(asked, header, request, frame)
-        form: Form = FORMS.get(header.api_key) or WHOLE_FORMS[header.api_key]
-        judged = await self._judged(asked, form, request)
+        judged = await self._judged(asked, FORMS[header.api_key], request)
         return JudgedReview(self, header, judged, _passed(header, judged, frame))
 
     async def _review_creation(
@@ -220,7 +208,7 @@ class Reviewer:
         if not missing:
             return self._asked_only(header, request)
         creation = await automatic.creation(named if self._judge.enforces else missing, self._mirror.defaults.config)
-        judged = await self._judged(asked, FORMS[ApiKey.CREATE_TOPICS], creation)
+        judged = await self._judged(asked, create_topics.FORM, creation)
         return AutomaticReview(self, header, judged, _sized(frame), request=request, missing=missing)
 
     def _asked_only(self, header: RequestHeader, request: WireStruct) -> Review | None:
@@ -291,15 +279,10 @@ def _passed(header: RequestHeader, judged: Judged, frame: bytes) -> bytes:
     """Return the frame that goes on, its size included: of parts with grounds alone, in the form in
     which they were judged. It is the client's own where that is all, also of a request for nothing.
     """
-    passed = judged.passed
-    if judged.parts and not passed:
+    if judged.parts and not judged.passed:
         return b""
     request = judged.request if judged.resolution is None else judged.resolution.request
-    for each in passed:
-        if each.stated is not None:
-            request = FORMS[header.api_key].replaced(request, each.places, each.stated)
-    if len(passed) < len(judged.parts):
-        request = FORMS[header.api_key].only(request, [place for each in passed for place in each.places])
+    request = judged.form.passing(request, judged.parts)
     return _sized(frame) if request is judged.request else _encoded(header, request)
 
 
@@ -316,9 +299,3 @@ def _encoded(header: RequestHeader, request: WireStruct) -> bytes:
 
 def _sized(frame: bytes) -> bytes:
     return len(frame).to_bytes(4, "big") + frame
-
-
-def _known(header: RequestHeader, code: ErrorCode) -> ErrorCode:
-    """Return the code that a client of this version is told."""
-    is_old = header.api_version < KNOWS_POLICIES.get(header.api_key, 0)
-    return ErrorCode.UNKNOWN_SERVER_ERROR if code == ErrorCode.POLICY_VIOLATION and is_old else code

@@ -11,15 +11,15 @@ from typing import Any, cast
 import pytest
 import trio
 
-from minicontroller.gateway import held_requests, upstream_link
+from minicontroller.gateway import intake, upstream_link
 from minicontroller.gateway.apis import APIS
 from minicontroller.gateway.broker import OfferedBroker
 from minicontroller.gateway.channel import ClientChannel
 from minicontroller.gateway.cluster import UpstreamCluster
 from minicontroller.gateway.frames import FrameReader, FrameWriter, size_of
-from minicontroller.gateway.held_requests import Shared
 from minicontroller.gateway.identity.passing import PassedLogins
-from minicontroller.gateway.judging.inquiry import AskForClient
+from minicontroller.gateway.intake import Shared
+from minicontroller.gateway.judging.judged import AskForClient
 from minicontroller.gateway.judging.review import Reviewer
 from minicontroller.gateway.responses import Responses
 from minicontroller.gateway.treatment import Service
@@ -257,7 +257,7 @@ async def test_a_broker_that_fails_amid_a_question(answer: bytes | None, monkeyp
     of a client never gets the client's request: the connection ends, and that is recorded.
     """
     if answer is None:
-        monkeypatch.setattr(held_requests, "INQUIRY_SECONDS", 0.05)
+        monkeypatch.setattr(intake, "INQUIRY_SECONDS", 0.05)
     near, client = _pair()
     broker = HangingBroker(AskingReview)
     async with trio.open_nursery() as nursery:

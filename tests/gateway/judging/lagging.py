@@ -16,7 +16,7 @@ import trio
 
 from minicontroller.client.configuration import Address
 from minicontroller.client.network import View
-from minicontroller.gateway.judging.knowledge import SETTLING_SECONDS
+from minicontroller.gateway.judging.mirror import SETTLING_SECONDS
 from minicontroller.network.peer import PeerUnavailable
 from minicontroller.protocol.api_keys import ApiKey
 from minicontroller.protocol.config_resources import ConfigOperation, ResourceType

@@ -6,6 +6,7 @@ it; `RACES=100` is how many are run of each.
 
 import os
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
 from random import Random
 from typing import Any
 
@@ -13,12 +14,11 @@ import msgspec
 import pytest
 
 from minicontroller.client.network import BrokerLink
-from minicontroller.gateway.judging import automatic, inquiry, questions
+from minicontroller.gateway.judging import automatic, review
 from minicontroller.gateway.judging.cluster_reader import ClusterReader
-from minicontroller.gateway.judging.dissection import FORMS
-from minicontroller.gateway.judging.judged import Judged
-from minicontroller.gateway.judging.parts import NO_POLICY, Part
-from minicontroller.gateway.judging.questions import NotSeen
+from minicontroller.gateway.judging.forms import FORMS, alter_configs
+from minicontroller.gateway.judging.forms.parted import PartedForm, inquire
+from minicontroller.gateway.judging.judged import NO_POLICY, Form, Judged, NotSeen, Part
 from minicontroller.gateway.judging.review import Reviewer
 from minicontroller.policies.rules.facts import Facts
 
@@ -55,15 +55,22 @@ def _left(judged: Judged) -> bool:
 
 def _in_earnest(judged: Judged, unseen: Sequence[Part]) -> Any:
     places = [place for each in unseen for place in each.places]
-    return FORMS[judged.form.key].only(judged.request, places)
+    assert isinstance(judged.form, PartedForm)
+    return judged.form.only(judged.request, places)
+
+
+def _inquiring(form: Form) -> Form:
+    if not isinstance(form.inquire, partial):
+        return form
+    return msgspec.structs.replace(form, inquire=partial(inquire, _in_earnest))
 
 
 PLANTS: Mapping[str, Plant] = {
     "what was not seen passes": Plant(Part, "refuse", _passed),
-    "an inquiry has an effect": Plant(inquiry, "INQUIRIES", dict.fromkeys(inquiry.INQUIRIES, _in_earnest)),
+    "an inquiry has an effect": Plant(review, "FORMS", {key: _inquiring(form) for key, form in FORMS.items()}),
     "any broker is read": Plant(ClusterReader, "_chosen", _any_broker),
     "exemption by an old reading": Plant(Facts, "_state_may_be_old", False),
-    "APPEND goes on as it is": Plant(questions, "stated_form", lambda *_: None),
+    "APPEND goes on as it is": Plant(alter_configs, "stated_form", lambda *_: None),
     "creation again by Metadata": Plant(Reviewer, "_asked_only", lambda *_: None),
     "creation again beside another": Plant(automatic, "leave_new_topics", _left),
 }

@@ -7,10 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minicontroller.gateway.judging.dissection import FORMS, PartedForm
+from minicontroller.gateway.judging.forms import FORMS
+from minicontroller.gateway.judging.forms.parted import PartedForm
 from minicontroller.gateway.judging.judge import MOST_PARTS
-from minicontroller.gateway.judging.parts import Part
-from minicontroller.gateway.judging.whole_requests import WHOLE_FORMS
+from minicontroller.gateway.judging.judged import Part
+from minicontroller.policies.rules.vocabulary import OPERATION_OF_API
 from minicontroller.protocol.api_keys import ApiKey
 from minicontroller.protocol.error_codes import ErrorCode
 from minicontroller.protocol.messages.alter_client_quotas import (
@@ -44,6 +45,7 @@ from minicontroller.protocol.messages.incremental_alter_configs import (
     IncrementalAlterConfigsRequest,
     IncrementalAlterConfigsResource,
 )
+from minicontroller.protocol.registry import KAFKA
 
 NAMES = st.lists(st.sampled_from("abcdefg"), max_size=6)
 REFUSED, CARRIED_OUT = ErrorCode.POLICY_VIOLATION, ErrorCode.INVALID_CONFIG
@@ -66,19 +68,23 @@ def request_of(key: ApiKey, names: list[str]) -> Any:
             return AlterPartitionReassignmentsRequest(topics=topics)
 
 
+def parted(key: ApiKey) -> PartedForm:
+    form = FORMS[key]
+    assert isinstance(form, PartedForm)
+    return form
+
+
 def answered(form: PartedForm, request: Any, parts: list[Part]) -> Any:
     """The response of a cluster that answers each of these parts with an error, the last one
     first.
     """
     response = form.together(request, 6, None, [(part, CARRIED_OUT, "") for part in parts])
-    assert form.spec.rows is not None
-    getattr(response, form.spec.rows.field).reverse()
+    getattr(response, form.rows.field).reverse()
     return response
 
 
 def codes(form: PartedForm, response: Any) -> list[int]:
-    rows = form.spec.rows
-    assert rows is not None
+    rows = form.rows
     found = getattr(response, rows.field)
     return [(row if rows.inner is None else getattr(row, rows.inner.field)[0]).error_code for row in found]
 
@@ -97,7 +103,7 @@ def test_every_thing_has_its_row_in_the_order_of_the_request(key: ApiKey, names:
     """Whichever parts are refused, each thing that the request names has the row of whoever
     answered it, where the request has it.
     """
-    form, request = FORMS[key], request_of(key, names)
+    form, request = parted(key), request_of(key, names)
     parts = form.parts(request)
     refused = [part for index, part in enumerate(parts) if refusals >> index & 1]
     passed = [part for part in parts if part not in refused]
@@ -109,9 +115,15 @@ def test_every_thing_has_its_row_in_the_order_of_the_request(key: ApiKey, names:
     expected = [REFUSED if thing in {part.key for part in refused} else CARRIED_OUT for thing in things]
     assert codes(form, whole) == expected
     if theirs is not None:
-        assert [{each.code for each in found} for found in form.answers(passed, theirs)] == [{CARRIED_OUT}] * len(
+        assert [{each.code for each in found} for found in form.outcomes(passed, theirs)] == [{CARRIED_OUT}] * len(
             passed
         )
+
+
+def test_each_api_that_rules_judge_has_a_form() -> None:
+    """A policy is asked about every API whose requests it judges without a state."""
+    whole = {KAFKA[key].name for key, form in FORMS.items() if form.is_whole}
+    assert whole == set(OPERATION_OF_API)
 
 
 @given(names=NAMES)
@@ -153,8 +165,8 @@ def test_outcomes_follow_names_and_not_the_order_of_rows() -> None:
 
 
 def outcomes(request: Any, key: ApiKey, response: Any) -> dict[str, list[int]]:
-    parts = WHOLE_FORMS[key].parts(request)
-    found = WHOLE_FORMS[key].answers(parts, response)
+    parts = FORMS[key].parts(request)
+    found = FORMS[key].outcomes(parts, response)
     return {part.change.resource: [each.code for each in own] for part, own in zip(parts, found, strict=True)}
 
 
@@ -165,5 +177,5 @@ def test_outcomes_of_many_parts_are_found_at_once() -> None:
     parts = form.parts(request)
     response = form.together(request, 7, None, [(part, CARRIED_OUT, "") for part in parts])
     began = time.process_time()
-    assert len(form.answers(parts, response)) == MOST_PARTS
+    assert len(form.outcomes(parts, response)) == MOST_PARTS
     assert time.process_time() - began < 1.0  # 0.03 s; 9 s if each part looks at each row

@@ -9,7 +9,7 @@ import trio
 
 from minicontroller.admin.error_answers import error_answer, error_codes
 from minicontroller.audit.event import Decision
-from minicontroller.gateway.judging.dissection import FORMS
+from minicontroller.gateway.judging.forms import FORMS
 from minicontroller.protocol.api_keys import ApiKey
 from minicontroller.protocol.error_codes import ErrorCode
 from minicontroller.protocol.messages import (

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from minicontroller.cluster.errors import Refusal
 from minicontroller.cluster.image import Image
-from minicontroller.gateway.judging.placement import by_counts, by_name
+from minicontroller.gateway.judging.forms.create_topics import by_name
+from minicontroller.gateway.judging.questions import by_counts
 from minicontroller.protocol.messages.create_topics import CreatableReplicaAssignment, CreatableTopic
 
 

@@ -28,10 +28,10 @@ from minicontroller.admin.recording.records import EventOrigin
 from minicontroller.audit.event import AuditEvent, Decision, Effect, Observed, RecordedState
 from minicontroller.client.network import Network
 from minicontroller.gateway.judging.cluster_reader import NotKnownError
+from minicontroller.gateway.judging.forms.delete_acls import MOST_ACLS, MOST_FILTERS
 from minicontroller.gateway.judging.judge import Judge
 from minicontroller.gateway.judging.mirror import Mirror
 from minicontroller.gateway.judging.records import Records
-from minicontroller.gateway.judging.resolution import MOST_ACLS, MOST_FILTERS
 from minicontroller.gateway.judging.review import Reviewer
 from minicontroller.gateway.judging.turns import Turns
 from minicontroller.policies.rules.ruleset import rules_of

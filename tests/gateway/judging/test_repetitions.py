@@ -4,8 +4,7 @@ gateway, by the recording of what three releases do.
 
 from typing import Any
 
-from minicontroller.gateway.judging.dissection import FORMS, Form
-from minicontroller.gateway.judging.whole_requests import WHOLE_FORMS
+from minicontroller.gateway.judging.forms import FORMS
 from minicontroller.protocol.header import RequestHeader
 from minicontroller.protocol.registry import KAFKA
 from tests.conformance.releases.kafkas import read
@@ -30,7 +29,7 @@ def decoded(case: Repeated) -> tuple[RequestHeader, Any]:
 def refused_here(case: Repeated) -> bool:
     """Whether a gateway that enforces refuses it, whatever the rules say."""
     header, request = decoded(case)
-    form: Form = FORMS.get(header.api_key) or WHOLE_FORMS[header.api_key]
+    form = FORMS[header.api_key]
     parts = form.parts(request)
     repeats = form.repeated is not None and any(part.is_repeated for part in parts)
     return repeats or any(part.contradiction is not None for part in parts)
