@@ -7,7 +7,7 @@ unknown.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import IO, NoReturn, TypeVar
+from typing import NoReturn, TypeVar
 
 import click
 import msgspec
@@ -112,9 +112,8 @@ def conclude(
     raise SystemExit(exit_code(verdict.error for verdict in listed))
 
 
-def complain(element: str, error: AdminError, file: IO[str] | None = None) -> None:
-    """Print a sentence about a refused change, on stderr or into `file`."""
-    click.echo(refusal(element, error), file=file, err=file is None)
+def complain(element: str, error: AdminError) -> None:
+    click.echo(refusal(element, error), err=True)
 
 
 def refusal(element: str, error: AdminError) -> str:

@@ -73,7 +73,6 @@ async def _unauthorized(
 
 
 def _rows(request: AlterPartitionReassignmentsRequest, planned: Sequence[Outcome]) -> list[ReassignableTopicResponse]:
-    """Return one row for each partition that the request names."""
     outcomes = {
         (outcome.change.resource, index): outcome for outcome in planned for index in outcome.change.reassignments or ()
     }

@@ -17,5 +17,4 @@ def cluster_operations(context: RequestContext, describe: Permission, *, asked: 
 
 
 def group_operations(context: RequestContext, group: str, *, asked: bool) -> int:
-    """Return what the client may do with a group, or NO_OPERATIONS."""
     return context.authorized_operations(AclResourceType.GROUP, group) if asked else NO_OPERATIONS

@@ -64,7 +64,6 @@ class AclRemoval:
         )
 
     def match(self, entries: Iterable[AccessControlEntry]) -> None:
-        """Note which of these ACLs the filters match."""
         self.removed.clear()
         for entry in sorted(entries):
             index = next((index for index, each in self.filters.items() if each.matches_entry(entry)), None)

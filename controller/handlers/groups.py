@@ -46,8 +46,6 @@ def edit_of(
 
 
 def refusing(group_id: str, refusal: Refusal, operations: Mapping[str, str | None]) -> EntityEdit:
-    """Return an edit that refuses a change of a group."""
-
     def refuse(_group: object) -> Any:
         raise refusal
 

@@ -55,13 +55,11 @@ class _Checked(msgspec.Struct):
             self.first = self.first or offset
 
     def refuse_all(self, code: ErrorCode) -> None:
-        """Refuse all that may be kept."""
         for offsets in self.offsets.values():
             offsets.update({index: code for index, each in offsets.items() if isinstance(each, CommittedOffset)})
 
     @property
     def kept(self) -> dict[str, dict[int, CommittedOffset]]:
-        """The offsets that may be kept, by topic."""
         found = {
             name: {index: each for index, each in offsets.items() if isinstance(each, CommittedOffset)}
             for name, offsets in self.offsets.items()
