@@ -1,7 +1,8 @@
 """Looks, when the dust has settled, at what the tree holds, and whether everybody says so."""
 
 import re
-from collections.abc import Iterable, Mapping
+import time
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 
 from kazoo.exceptions import KazooException  # type: ignore[import-untyped]
@@ -21,6 +22,8 @@ from tests.support.waiting import at_last, until
 from tests.support.wire import ConnectionEndedError
 
 BARRIER = "barrier"
+QUOTA = "producer_byte_rate"
+USER = {"entity_type": "user", "entity_name": "settling"}
 LAST_WORDS = 600
 STAMPED = re.compile(r"\d{4}-\d\d-\d\d \d\d:")
 FAULT = re.compile(r"[ |]*[\w.]+: ")
@@ -127,9 +130,35 @@ def disagreements(arena: Arena, held: Mapping[str, Topic]) -> list[str]:
             for name in GUARDED:
                 principals = set(held[f"acls/{name}"].configs)
                 until(partial(permitted, node, name), right=principals.__eq__, within=WITHIN_SECONDS)
+        _expect_notice(arena.nodes.running)
     except FAULTS as error:
         findings.append(f"a node does not say what the tree holds: {error!s:.1500}")
     return findings
+
+
+def _expect_notice(nodes: Sequence[NodeProcess]) -> None:
+    """Change a quota at one node. No change follows it by which the controller would have the
+    others read what they have missed, so that only its notification tells them.
+    """
+    rate = time.time_ns() // 1_000_000
+    until(partial(_limit, nodes[0], rate), right=ErrorCode.NONE.__eq__, within=WITHIN_SECONDS)
+    for node in nodes:
+        until(partial(_limits, node), right=[rate].__eq__, within=WITHIN_SECONDS)
+
+
+def _limit(node: NodeProcess, rate: int) -> int:
+    entry = {"entity": [USER], "ops": [{"key": QUOTA, "value": float(rate), "remove": False}]}
+    with node.wire() as wire:
+        (row,) = wire.ask("AlterClientQuotas", 1, {"entries": [entry], "validate_only": False})["entries"]
+    return int(row["error_code"])
+
+
+def _limits(node: NodeProcess) -> list[float]:
+    """Return the quotas of our own user, as a node tells them."""
+    component = {"entity_type": USER["entity_type"], "match_type": 0, "match": USER["entity_name"]}
+    with node.wire() as wire:
+        entries = wire.ask("DescribeClientQuotas", 1, {"components": [component], "strict": True})["entries"] or []
+    return [row["value"] for entry in entries for row in entry["values"]]
 
 
 def _out_of_sync(tree: Tree) -> list[str]:
