@@ -4,6 +4,6 @@ to their defaults.
 
 from ...admin.alter_configs import SPEC
 from ...network.serving.api import served
-from .config_changes import handle, receive
+from .incremental_alter_configs import handle, receive
 
 API = served(SPEC, handle, receiver=receive)

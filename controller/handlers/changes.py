@@ -20,7 +20,8 @@ from ...admin.recording.requests import DENIALS, AuditedRequest
 from ...admin.requested_changes import requested_changes
 from ...cluster.errors import Refusal
 from ...network.serving.context import RequestContext
-from ...process.time_slices import in_time_slices
+from ...process import steps
+from ...process.steps import Steps
 from ...protocol.error_codes import ErrorCode
 from ...store.base import SessionExpired, StoreUnavailable
 from ..active.active_controller import ActiveController
@@ -271,12 +272,12 @@ def refused_whole(context: RequestContext, request: Any, refusal: Refusal) -> li
     return [_refused(requested, refusal) for requested in requested_changes(context.spec, request)]
 
 
-async def refused_in_time_slices(context: RequestContext, request: Any, refusal: Refusal) -> list[Outcome]:
-    """Return the changes that `refused_whole` returns, letting other tasks run in between."""
+def refused_one_by_one(context: RequestContext, request: Any, refusal: Refusal) -> Steps[list[Outcome]]:
+    """Return the changes that `refused_whole` returns, in steps."""
     changes = context.spec.changes
-    named = await in_time_slices(() if changes is None else changes.requested(request))
+    named = yield from steps.one_by_one(() if changes is None else changes.requested(request))
     once = {(each.kind, each.resource): each for each in named}
-    return await in_time_slices(_refused(requested, refusal) for requested in once.values())
+    return (yield from steps.one_by_one(_refused(requested, refusal) for requested in once.values()))
 
 
 def _refused(requested: Change, refusal: Refusal) -> Outcome:

@@ -39,7 +39,7 @@ from .change_quotas import quota_of
 from .changes import carry_out
 from .controller_port import ControllerPort
 from .parts import Parts, one_by_one
-from .planning import check_storable, default_configs, denied_in_advance, judge, partition_znodes
+from .planning import check_storable, default_configs, judge, partition_znodes
 
 DENIED = (ErrorCode.TOPIC_AUTHORIZATION_FAILED, "The topic authorization is failed.")
 
@@ -57,7 +57,7 @@ async def handle(
         port,
         context,
         request,
-        Parts(planner.changes, lambda change: change, planner.plan),
+        Parts(planner.names, Change, planner.plan),
         timeout_ms=request.timeout_ms,
         validate_only=request.validate_only,
     )
@@ -97,11 +97,11 @@ class PartitionsPlanner:
 
     async def ask_permissions(self) -> None:
         """Find what is denied of a long request before it waits for the writer."""
-        self._denied = await denied_in_advance(self._context, ALTER_TOPIC, [topic.name for topic in self._once])
+        self._denied = await self._context.denied_in_advance(ALTER_TOPIC, [topic.name for topic in self._once])
 
     @property
-    def changes(self) -> list[Change]:
-        return [Change(name) for name in (*(topic.name for topic in self._once), *self._repeated)]
+    def names(self) -> list[str]:
+        return [*(topic.name for topic in self._once), *self._repeated]
 
     async def plan(self, draft: Draft, first: int) -> Sequence[Outcome]:
         """Plan the elements from index `first` on: topics that the request names once, then those

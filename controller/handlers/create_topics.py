@@ -6,7 +6,6 @@ ways gets the same error as from Kafka.
 
 from collections import Counter
 from collections.abc import Container, Mapping, Sequence
-from contextlib import suppress
 from random import Random
 from typing import cast
 
@@ -40,10 +39,11 @@ from ...cluster.znodes.configs import encode_config
 from ...cluster.znodes.topics import encode_topic
 from ...network.serving.api import served
 from ...network.serving.context import NO_NAMES, RequestContext
-from ...network.serving.long_answers import AT_ONCE
+from ...process import steps
 from ...process.settings.node_config import NodeConfig, kept_in_config
 from ...process.settings.topic_configs import validate_topic_configs
-from ...process.time_slices import TimeSlice, in_time_slices
+from ...process.steps import Steps
+from ...process.time_slices import TimeSlice
 from ...protocol.api_keys import ApiKey
 from ...protocol.compiler import encoder
 from ...protocol.error_codes import ErrorCode
@@ -60,7 +60,7 @@ from .change_quotas import quota_of
 from .changes import carry_out
 from .controller_port import ControllerPort
 from .parts import Parts, one_by_one
-from .planning import check_storable, default_configs, denied_in_advance, judge, partition_znodes
+from .planning import check_storable, default_configs, judge, partition_znodes
 
 CONFIGS_SINCE = 5
 """The first version whose response holds the configs of created topics (KIP-525)."""
@@ -75,7 +75,7 @@ async def handle(
     random: Random,
     context: RequestContext,
     request: CreateTopicsRequest,
-) -> CreateTopicsResponse:
+) -> Steps[CreateTopicsResponse]:
     planner = CreationPlanner(port, context, request, quota_of(quotas, context, strict_since=6), random)
     await planner.ask_permissions()
     outcomes = await carry_out(
@@ -86,9 +86,7 @@ async def handle(
         timeout_ms=request.timeout_ms,
         validate_only=request.validate_only,
     )
-    hidden = await context.without_in_time_slices(DESCRIBE_CONFIGS, list(planner.occurrences), logs_denials=False)
-    topics = await in_time_slices(planner.result(outcome, hidden) for outcome in outcomes)
-    return CreateTopicsResponse(throttle_time_ms=planner.quota.throttle_ms(), topics=topics)
+    return planner.response(outcomes)
 
 
 class CreationPlanner:
@@ -117,13 +115,9 @@ class CreationPlanner:
 
     async def ask_permissions(self) -> None:
         """Find what is denied of a long request before it waits for the writer."""
-        context = self._context
-        if len(self._request.topics) <= AT_ONCE or context.origin.api_key == ApiKey.FIND_COORDINATOR:
-            return
-        names = [name for name, times in self.occurrences.items() if times == 1 and name != CLUSTER_METADATA]
-        with suppress(Refusal):  # of an authorizer, which each topic gets when it is planned
-            if not context.may(CREATE_TOPICS, logs_denial=False):
-                self._denied = await denied_in_advance(context, CREATE_TOPIC, names)
+        if self._context.origin.api_key != ApiKey.FIND_COORDINATOR:
+            names = [name for name, times in self.occurrences.items() if times == 1 and name != CLUSTER_METADATA]
+            self._denied = await self._context.denied_in_advance(CREATE_TOPIC, names, unless=CREATE_TOPICS)
 
     async def plan(self, draft: Draft, wanted: CreatableTopic) -> Outcome:
         if wanted.name in self._denied:
@@ -231,7 +225,12 @@ class CreationPlanner:
             has_partitions_znode=True,
         )
 
-    def result(self, outcome: Outcome, without_configs: Container[str]) -> CreatableTopicResult:
+    def response(self, outcomes: Sequence[Outcome]) -> Steps[CreateTopicsResponse]:
+        hidden = yield from self._context.denied(DESCRIBE_CONFIGS, list(self.occurrences), logs_denials=False)
+        topics = yield from steps.one_by_one(self._result(outcome, hidden) for outcome in outcomes)
+        return CreateTopicsResponse(throttle_time_ms=self.quota.throttle_ms(), topics=topics)
+
+    def _result(self, outcome: Outcome, without_configs: Container[str]) -> CreatableTopicResult:
         """Return the row of a topic. Clients may not see the configs of those `without_configs`."""
         topic = self._created.get(outcome.change.resource)
         shows_configs = outcome.change.resource not in without_configs

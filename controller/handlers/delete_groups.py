@@ -2,7 +2,7 @@
 of them.
 """
 
-from collections.abc import Iterator
+from collections.abc import Awaitable, Iterator
 
 from ...admin.delete_groups import SPEC
 from ...admin.groups import DELETE_GROUP
@@ -10,7 +10,7 @@ from ...cluster.errors import Refusal
 from ...cluster.groups import Group
 from ...network.serving.api import served
 from ...network.serving.context import RequestContext
-from ...process.time_slices import in_time_slices
+from ...process.steps import Steps, one_by_one
 from ...protocol.error_codes import ErrorCode
 from ...protocol.messages.delete_groups import DeletableGroupResult, DeleteGroupsRequest, DeleteGroupsResponse
 from .controller_port import ControllerPort
@@ -18,10 +18,22 @@ from .entity_changes import EntityEdit, change_entities
 from .groups import edit_of, reached_coordinator, refusing
 
 
-async def handle(port: ControllerPort, context: RequestContext, request: DeleteGroupsRequest) -> DeleteGroupsResponse:
+def handle(
+    port: ControllerPort, context: RequestContext, request: DeleteGroupsRequest
+) -> Steps[Awaitable[DeleteGroupsResponse]]:
     """Answer a request at the active controller."""
     names = list(dict.fromkeys(request.groups_names))
-    edits = [each for each in await in_time_slices(_edits(port, context, names)) if each is not None]
+    edits = yield from one_by_one(_edits(port, context, names))
+    return _delete(port, context, request, names, [each for each in edits if each is not None])
+
+
+async def _delete(
+    port: ControllerPort,
+    context: RequestContext,
+    request: DeleteGroupsRequest,
+    names: list[str],
+    edits: list[EntityEdit],
+) -> DeleteGroupsResponse:
     outcomes = await change_entities(port, context, request, edits)
     codes = {outcome.change.resource: outcome.code for outcome in outcomes}
     return DeleteGroupsResponse(

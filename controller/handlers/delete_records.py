@@ -35,7 +35,7 @@ from ..broker.logs import Logs
 from .changes import carry_out
 from .controller_port import ControllerPort
 from .parts import PartsOfTopics
-from .planning import answered_code, default_configs, denied_in_advance, judge_change
+from .planning import answered_code, default_configs, judge_change
 
 HIGH_WATERMARK = -1
 """The offset that stands for the end of a partition."""
@@ -151,7 +151,7 @@ class RecordsPlanner:
 
     async def ask_permissions(self) -> None:
         """Find what is denied of a long request before it waits for the writer."""
-        self._denied = await denied_in_advance(self._context, DELETE_TOPIC, [each.resource for each in self._wanted])
+        self._denied = await self._context.denied_in_advance(DELETE_TOPIC, [each.resource for each in self._wanted])
 
     async def _plan_topic(self, draft: Draft, change: Change) -> list[Outcome]:
         name, offsets = change.resource, change.delete_records_offsets or {}

@@ -5,9 +5,7 @@ Topics are named up to version 5, and given by name or id from version 6. The or
 Kafka's (KafkaApis.handleDeleteTopicsRequest).
 """
 
-from collections.abc import Iterable, Sequence
-
-import msgspec
+from collections.abc import Sequence
 
 from ...admin import questions
 from ...admin.changes import Change, Outcome
@@ -35,37 +33,22 @@ from .change_quotas import quota_of
 from .changes import carry_out
 from .controller_port import ControllerPort
 from .parts import Parts, one_by_one
-from .planning import answered_code, denied_in_advance, judge
-
-
-class RequestedDeletion(msgspec.Struct, frozen=True):
-    """A topic to be deleted, as the request names it."""
-
-    name: str | None
-    topic_id: bytes = NO_TOPIC_ID
-
-
-def refuse_names_with_ids(topics: Iterable[RequestedDeletion | DeleteTopicState]) -> None:
-    """Raise Refusal if a topic is given by both its name and its id."""
-    if any(topic.name is not None and topic.topic_id != NO_TOPIC_ID for topic in topics):
-        raise Refusal(ErrorCode.INVALID_REQUEST, "Topic name and topic id can not both be specified.")
+from .planning import answered_code, judge
 
 
 async def handle(
     port: ControllerPort, quotas: MutationQuotas, context: RequestContext, request: DeleteTopicsRequest
 ) -> DeleteTopicsResponse:
-    wanted = [RequestedDeletion(name) for name in request.topic_names] or [
-        RequestedDeletion(topic.name, topic.topic_id) for topic in request.topics
-    ]
-    once = list(dict.fromkeys(wanted))
+    wanted = [DeleteTopicState(name) for name in request.topic_names] or request.topics
+    once = {(topic.name, topic.topic_id): topic for topic in wanted}
     quota = quota_of(quotas, context, strict_since=5)
-    planner = DeletionPlanner(port, context, once, quota, validate_only=is_dry_run(request))
+    planner = DeletionPlanner(port, context, list(once.values()), quota, validate_only=is_dry_run(request))
     await planner.ask_permissions()
     deletions = await carry_out(
         port,
         context,
         request,
-        Parts(once, lambda topic: Change(topic.name or ""), planner.plan),
+        Parts(planner.wanted, lambda topic: Change(topic.name or ""), planner.plan),
         timeout_ms=request.timeout_ms,
         validate_only=planner.validate_only,
     )
@@ -74,10 +57,10 @@ async def handle(
         throttle_time_ms=planner.quota.throttle_ms(),
         responses=[
             DeletableTopicResult(
-                name=planner.names.get(topic, topic.name),
+                name=planner.names.get(topic.topic_id) if topic.name is None else topic.name,
                 topic_id=topic.topic_id,
-                error_code=answered_code(context, outcomes[topic], since=KNOWS_POLICIES),
-                error_message=outcomes[topic].message,
+                error_code=answered_code(context, outcomes[topic.name, topic.topic_id], since=KNOWS_POLICIES),
+                error_message=outcomes[topic.name, topic.topic_id].message,
             )
             for topic in wanted
         ],
@@ -96,7 +79,7 @@ class DeletionPlanner:
         self,
         port: ControllerPort,
         context: RequestContext,
-        wanted: Sequence[RequestedDeletion],
+        wanted: Sequence[DeleteTopicState],
         quota: RequestQuota,
         *,
         validate_only: bool = False,
@@ -104,10 +87,11 @@ class DeletionPlanner:
         self.validate_only = validate_only
         self._port = port
         self._context = context
-        self._wanted = wanted
+        self.wanted = wanted
+        """The topics of the request, each once."""
         self.quota = quota
-        self.names: dict[RequestedDeletion, str] = {}
-        """The name of each topic that the request gives by id."""
+        self.names: dict[bytes, str] = {}
+        """The names of the topics that the request gives by id."""
         self._denied: frozenset[str] = NO_NAMES
         """The topics that a long request names and that the client might not delete when it
         arrived.
@@ -120,23 +104,23 @@ class DeletionPlanner:
 
     async def ask_permissions(self) -> None:
         """Find what is denied of a long request before it waits for the writer."""
-        names = [wanted.name for wanted in self._wanted if wanted.name is not None]
-        self._denied = await denied_in_advance(self._context, DELETE_TOPIC, names)
+        names = [wanted.name for wanted in self.wanted if wanted.name is not None]
+        self._denied = await self._context.denied_in_advance(DELETE_TOPIC, names)
 
     async def plan(self, draft: Draft, first: int) -> Sequence[Outcome]:
         self._check_request()
         if first > self._first:  # otherwise the same part is planned again
             self._carried_out |= self._part
         self._first, self._part = first, {}
-        return await one_by_one(self._wanted, self._plan_one)(draft, first)
+        return await one_by_one(self.wanted, self._plan_one)(draft, first)
 
-    async def _plan_one(self, draft: Draft, wanted: RequestedDeletion) -> Outcome:
+    async def _plan_one(self, draft: Draft, wanted: DeleteTopicState) -> Outcome:
         if wanted.name in self._denied:
             return Outcome(Change(wanted.name or ""), refusal=self._denial, is_denied=True)
         key = wanted.topic_id if wanted.name is None else wanted.name
         if (before := self._carried_out.get(key)) is not None:
             if wanted.name is None:
-                self.names[wanted] = before.change.resource
+                self.names[wanted.topic_id] = before.change.resource
             return Outcome(
                 Change(before.change.resource),
                 refusal=before.refusal,
@@ -158,7 +142,8 @@ class DeletionPlanner:
             is_old = self._context.origin.api_version < 3
             code = ErrorCode.INVALID_REQUEST if is_old else ErrorCode.TOPIC_DELETION_DISABLED
             raise Refusal(code, reason="delete.topic.enable is false.")
-        refuse_names_with_ids(self._wanted)
+        if any(topic.name is not None and topic.topic_id != NO_TOPIC_ID for topic in self.wanted):
+            raise Refusal(ErrorCode.INVALID_REQUEST, "Topic name and topic id can not both be specified.")
 
     async def _plan_topic(self, draft: Draft, topic: Topic) -> Outcome:
         marked = TopicMarked(topic.name, topic.topic_id)
@@ -198,7 +183,7 @@ class DeletionPlanner:
         entry = await self._port.store.get(layout.topic_path(topic.name))
         return now_ms() if entry is None else entry.stat.ctime_ms
 
-    def _resolve(self, image: Image, wanted: RequestedDeletion) -> Topic:
+    def _resolve(self, image: Image, wanted: DeleteTopicState) -> Topic:
         if wanted.name is None and wanted.topic_id == NO_TOPIC_ID:
             raise Refusal(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
         if wanted.name is None:
@@ -207,7 +192,7 @@ class DeletionPlanner:
                 raise Refusal(ErrorCode.UNKNOWN_TOPIC_ID)
             if not self._context.may(DESCRIBE_TOPIC, topic.name):
                 raise Refusal(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
-            self.names[wanted] = topic.name
+            self.names[wanted.topic_id] = topic.name
             self._check_permission(topic.name)
         else:
             self._check_permission(wanted.name)

@@ -19,10 +19,11 @@ from ...cluster.entity_paths import value_of
 from ...cluster.errors import Refusal
 from ...cluster.image import Image
 from ...network.serving.context import RequestContext
+from ...process.time_slices import carried_out
 from ...protocol.error_codes import ErrorCode
 from ..active.entity_writing import stage_confirmation, stage_value
 from ..active.jobs import Draft
-from .changes import carry_out, record_refused, refused_in_time_slices
+from .changes import carry_out, record_refused, refused_one_by_one
 from .controller_port import ControllerPort
 from .parts import Parts
 from .planning import judge_admin, judges_api
@@ -71,7 +72,7 @@ async def refuse_request(port: ControllerPort, context: RequestContext, request:
     """Raise the refusal of a whole request, once it is in the audit log for each of its changes."""
     port.controller.serving()
     if port.audit is not None:
-        outcomes = await refused_in_time_slices(context, request, refusal)
+        outcomes = await carried_out(refused_one_by_one(context, request, refusal))
         with trio.move_on_at(context.arrived + port.request_timeout_ms / 1000) as patience:
             await record_refused(port, context, outcomes)
         if patience.cancelled_caught:

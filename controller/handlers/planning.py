@@ -3,12 +3,10 @@ default configs, and the znodes of partitions.
 """
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Mapping
 
 from ...admin import questions
 from ...admin.changes import Judgement, Outcome
-from ...admin.permissions import Permission
 from ...admin.policy.cluster_view import view
 from ...admin.policy.runner import PolicyRefusal
 from ...audit.event import NOT_AUTHENTICATED
@@ -17,8 +15,7 @@ from ...cluster.errors import Refusal
 from ...cluster.image import Image
 from ...cluster.znodes import layout
 from ...cluster.znodes.topics import encode_partition_state, least_topic_bytes
-from ...network.serving.context import NO_NAMES, RequestContext
-from ...network.serving.long_answers import AT_ONCE
+from ...network.serving.context import RequestContext
 from ...policies.interface import (
     AdminRequest,
     AlterLoggersRequest,
@@ -34,16 +31,6 @@ from ..active.jobs import Draft
 from .controller_port import ControllerPort
 
 log = logging.getLogger("minicontroller.policy")
-
-
-async def denied_in_advance(context: RequestContext, permission: Permission, names: Sequence[str]) -> frozenset[str]:
-    """Return what is denied of a long request, before it waits for the writer, so that it takes
-    little of the writer's time. Whatever is allowed by now is asked about again when it is planned.
-    """
-    if len(names) > AT_ONCE:
-        with suppress(Refusal):  # of an authorizer, which each element gets when it is planned
-            return await context.without_in_time_slices(permission, names)
-    return NO_NAMES
 
 
 def default_configs(

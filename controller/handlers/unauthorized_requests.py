@@ -19,11 +19,12 @@ from ...cluster.errors import EarlyRefusal, Refusal, TooManyChanges
 from ...network.serving.context import RequestContext
 from ...network.serving.observers import RequestObserver
 from ...process.observe.logs import about
+from ...process.time_slices import carried_out
 from ...protocol.api_keys import ApiKey
 from ...protocol.dry_runs import is_dry_run
 from ...protocol.messages.incremental_alter_configs import IncrementalAlterConfigsRequest
 from . import decided_elements
-from .changes import record_refused, refused_in_time_slices
+from .changes import record_refused, refused_one_by_one
 from .controller_port import ControllerPort
 
 log = logging.getLogger("minicontroller.audit")
@@ -67,7 +68,7 @@ async def _refused(context: RequestContext, request: Any, refusal: Refusal) -> l
         check_changes(request)
     except TooManyChanges:
         return [Outcome(Change("", "resource"), refusal=refusal)]
-    return await refused_in_time_slices(context, request, refusal)
+    return await carried_out(refused_one_by_one(context, request, refusal))
 
 
 async def _send_to_controller(context: RequestContext, outcomes: Sequence[Outcome], *, validate_only: bool) -> None:

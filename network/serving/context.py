@@ -3,6 +3,7 @@ answers.
 """
 
 from collections.abc import Hashable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from typing import Any, Protocol
 
 import msgspec
@@ -203,10 +204,18 @@ class RequestContext(msgspec.Struct, kw_only=True, gc=False):
             found |= self.without(permission, names[start : start + NAMES_AT_ONCE], logs_denials=logs_denials)
         return found
 
-    async def without_in_time_slices(
-        self, permission: Permission, names: Sequence[str], *, logs_denials: bool = True
+    async def denied_in_advance(
+        self, permission: Permission, names: Sequence[str], *, unless: Permission | None = None
     ) -> frozenset[str]:
-        return await carried_out(self.denied(permission, names, logs_denials=logs_denials))
+        """Return what is denied of a long request, before it waits for the writer, so that it takes
+        little of the writer's time: nothing if the client has the permission `unless` for the
+        cluster. Whatever is allowed by now is asked about again when it is planned.
+        """
+        if len(names) > NAMES_AT_ONCE:
+            with suppress(Refusal):  # of an authorizer, which each element gets when it is planned
+                if unless is None or not self.may(unless, logs_denial=False):
+                    return await carried_out(self.denied(permission, names))
+        return NO_NAMES
 
     def note(self, error_code: int) -> None:
         """Note the error of a row that is encoded by itself, because an encoded row shows none."""

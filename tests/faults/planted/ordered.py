@@ -7,7 +7,7 @@ import trio
 
 from minicontroller.cluster import leadership
 from minicontroller.controller.active import writer
-from minicontroller.controller.handlers import config_changes
+from minicontroller.controller.handlers import incremental_alter_configs
 from minicontroller.network.connection import Connection
 from minicontroller.network.peer import PeerUnavailable
 from tests.faults.planted import planting
@@ -50,7 +50,7 @@ def planned_upon_what_is_committed() -> None:
     """Changes of configs are planned upon what is committed, not upon what is under way, and
     written over what is there.
     """
-    plan = config_changes.AlterationPlanner._plan_one
+    plan = incremental_alter_configs.AlterationPlanner._plan_one
 
     async def behind(planner: Any, draft: Any, alteration: Any) -> Any:
         pending = draft.image
@@ -59,7 +59,7 @@ def planned_upon_what_is_committed() -> None:
         draft.image = pending if change.element is None else change.element.delta.apply(pending)
         return change
 
-    planting.put_in(config_changes.AlterationPlanner, "_plan_one", behind)
+    planting.put_in(incremental_alter_configs.AlterationPlanner, "_plan_one", behind)
     planting.unchecked("/config/")
 
 
