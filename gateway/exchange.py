@@ -117,6 +117,8 @@ class IllegalEventError(Exception):
 
 
 class Exchange:
+    __slots__ = ("_awaited", "_is_draining", "reading", "sending")
+
     def __init__(self) -> None:
         self.reading = ReadingState.SECURING
         self.sending = SendingState.IDLE

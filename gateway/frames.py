@@ -34,6 +34,8 @@ def _nobody() -> None:
 class FrameReader:
     """The frames that one end sends."""
 
+    __slots__ = ("_data", "_is_known", "_max_bytes", "_offset", "_on_read", "_transport", "left")
+
     def __init__(self, transport: Transport, max_bytes: int, on_read: Callable[[], None] = _nobody) -> None:
         """Read from a transport. A frame of more than `max_bytes` ends the stream. `on_read` is
         called when some bytes have come.
@@ -166,6 +168,8 @@ class FrameReader:
 
 class FrameWriter:
     """Sends the pieces of frames, those of several frames at once if they were read at once."""
+
+    __slots__ = ("_kept_bytes", "_on_taken", "_pieces", "_transport", "is_blocked")
 
     def __init__(self, transport: Transport, on_taken: Callable[[], None] = _nobody) -> None:
         """Send to a transport. `on_taken` is called when an end that was waited for has taken a

@@ -16,6 +16,8 @@ _CORRELATION_ID_BYTES = 4
 
 
 class Replies:
+    __slots__ = ("_client", "_sent", "exchange")
+
     def __init__(self, exchange: Exchange, client: FrameWriter) -> None:
         self.exchange = exchange
         self._client = client

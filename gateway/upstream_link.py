@@ -25,6 +25,8 @@ Connect = Callable[[], Awaitable[Transport]]
 
 
 class UpstreamLink:
+    __slots__ = ("_broker", "_connect", "_exchange", "_logged_in_until", "_transport", "_writer", "login")
+
     def __init__(self, exchange: Exchange, connect: Connect, broker: OfferedBroker, login: Login) -> None:
         self._exchange = exchange
         self._connect = connect
