@@ -86,7 +86,7 @@ def _reads(node: Node) -> Iterator[ServedApi[()]]:
     yield from _bound((view, node.topic_overrides), describe_configs.API)
     yield from _bound((node.security,), describe_user_scram_credentials.API)
     yield from _bound((node.quotas.clients,), describe_client_quotas.API)
-    yield from _bound((node.delegation_tokens,), describe_delegation_token.API)
+    yield from _bound((node.security.tokens,), describe_delegation_token.API)
 
 
 def _logs(node: Node) -> Iterator[ServedApi[()]]:
@@ -102,7 +102,7 @@ def _logs(node: Node) -> Iterator[ServedApi[()]]:
 
 
 def _changes(node: Node) -> Iterator[ServedApi[()]]:
-    port, quotas, tokens = node.port, node.quotas.changes, node.delegation_tokens
+    port, quotas, tokens = node.port, node.quotas.changes, node.security.tokens
     yield from _bound((port, quotas, node.random), create_topics.API, create_partitions.API)
     yield from _bound((port, quotas), delete_topics.API)
     yield from _bound((port,), alter_partition_reassignments.API, elect_leaders.API)

@@ -24,24 +24,25 @@ FIRST_TRY_SECONDS = 5.0
 
 
 class LoginSources:
-    """Finds the users for the mechanisms of a node: `run` follows them. The credentials of users
-    are known once the node is made; until then nobody has one.
-    """
+    """Finds the users for the mechanisms of a node: `run` follows them."""
 
-    def __init__(self) -> None:
-        self.find_user: FindUser = lambda _user, _mechanism: None
-        self.find_token: FindToken = lambda _token_id, _mechanism: None
-        self.secret: Callable[[], bytes | None] = lambda: None
-        """Returns the secret of the cluster, from which challenges of unknown users are made."""
+    def __init__(
+        self,
+        find_user: FindUser = lambda _user, _mechanism: None,
+        find_token: FindToken = lambda _token_id, _mechanism: None,
+        secret: Callable[[], bytes | None] = lambda: None,
+    ) -> None:
+        """`secret` returns the secret of the cluster, from which challenges of unknown users are
+        made.
+        """
+        self._find_user, self._find_token, self._secret = find_user, find_token, secret
         self._own_secret = secrets.token_bytes(SALT_BYTES)
         self._tasks: list[Task] = []
         self._first_tries: list[trio.Event] = []
 
     def beside(self) -> "LoginSources":
         """Return sources with the same users, which follow tasks of their own."""
-        other = LoginSources()
-        other.find_user, other.find_token, other.secret = self.find_user, self.find_token, self.secret
-        return other
+        return LoginSources(self._find_user, self._find_token, self._secret)
 
     def follow(self, task: Task, tried: trio.Event | None = None) -> None:
         """Let `run` run this task, too; it sets `tried` after its first attempt."""
@@ -58,14 +59,14 @@ class LoginSources:
                 await tried.wait()
 
     def scram_credential(self, user: str, mechanism: str) -> ScramCredential | None:
-        return self.find_user(user, mechanism)
+        return self._find_user(user, mechanism)
 
     def token_credential(self, token_id: str, mechanism: str) -> TokenCredential | None:
-        return self.find_token(token_id, mechanism)
+        return self._find_token(token_id, mechanism)
 
     def decoy_key(self) -> bytes:
         """Return the key from which the challenges of unknown users are made."""
-        return self.secret() or self._own_secret
+        return self._secret() or self._own_secret
 
     async def run(self) -> None:
         async with trio.open_nursery() as nursery:

@@ -11,7 +11,7 @@ encrypts nothing.
 
 import hmac
 import secrets
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Iterable
 from typing import TypeVar
 
 import msgspec
@@ -71,8 +71,16 @@ class Membership:
         self.cluster_id = cluster_id
         self.node = node
         self.secret = secret
-        self.addresses: Collection[str] = ()
-        """host:port of each advertised listener; set when the listeners are bound."""
+        self._addresses: set[str] = set()
+
+    def advertise(self, addresses: Iterable[str]) -> None:
+        """Accept proofs made for these addresses (host:port), too: the node's listeners are bound,
+        and it is about to register them.
+        """
+        self._addresses.update(addresses)
+
+    def is_at(self, address: str) -> bool:
+        return address in self._addresses
 
     def credentials(self, node: int, address: str) -> "NodeCredentials":
         """Return the credentials for a connection to this node at this address (host:port)."""
@@ -134,7 +142,7 @@ class NodeExchange:
         member, secret = self._membership, self._membership.secret()
         if (hello.cluster, hello.to) != (member.cluster_id, member.node) or hello.node == member.node:
             return _rejected("The other end means another node, or a node of another cluster.")
-        if hello.address not in member.addresses:
+        if not member.is_at(hello.address):
             return _rejected("This node is not to be reached at the address that was meant.")
         if secret is None:
             return _rejected("The cluster's tree holds no secret that this node can read.")

@@ -109,8 +109,7 @@ class AuditLog:
         self.dropped_events = 0
         self.failed_writes = 0
         self.refused_requests = 0
-        self.on_recovered: Callable[[], None] = lambda: None
-        """Called in the event loop when events were lost and the log can be written again."""
+        self._recovered: Callable[[], None] = lambda: None
         self._files = AuditFiles(
             settings.folder,
             cluster_id=cluster_id,
@@ -138,6 +137,12 @@ class AuditLog:
         self._token: trio.lowlevel.TrioToken | None = None
 
     # ------------------------------------------------------------------ the state of the log
+
+    def on_recovered(self, recovered: Callable[[], None]) -> None:
+        """Call this in the event loop from now on, when events were lost and the log can be written
+        again. Only the last who asks is called: the recorder of the newest epoch.
+        """
+        self._recovered = recovered
 
     @property
     def waiting_events(self) -> int:
@@ -312,7 +317,7 @@ class AuditLog:
             self.failure = None
         self._call_soon(self._reached, ordinal)
         if self._losses or (self._overflow and not self._queue):
-            self._call_soon(self.on_recovered)
+            self._call_soon(self._recovered)
         return True
 
     def _take(self) -> None:

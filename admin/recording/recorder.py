@@ -108,7 +108,7 @@ class AuditRecorder:
         self._image: Image | None = None
         """The state after the last event; None before the first."""
         self._undone = UndonePlans()
-        log.on_recovered = self._recovered
+        log.on_recovered(self._recovered)
 
     def request(self, context: RequestDescription, *, validate_only: bool) -> AuditedRequest:
         """Begin to record a request. Raises Refusal while the audit log does not allow changes."""

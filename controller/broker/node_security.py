@@ -1,5 +1,5 @@
-"""A node's index of ACLs and its SCRAM credentials, made of its image, by which it decides who may
-connect and what they may do.
+"""A node's index of ACLs and its credentials, by which it decides who may connect and what they may
+do.
 
 Rule: `NodeSecurity` is called in the time slice in which an image comes into force, and looks only
 at what has changed. Values may be secrets, and are never logged.
@@ -14,9 +14,14 @@ from ...cluster.entity_paths import CONFIGS
 from ...cluster.image import Image
 from ...cluster.znodes.acls import pattern_at
 from ...cluster.znodes.entity_names import USER, USERS, client_entity_at, user_path
+from ...process.settings.node_config import NodeConfig
 from ...protocol.acls import ResourcePattern
 from ...security.acls import NOBODY, AclIndex
+from ...security.delegation_tokens import token_key
+from ...security.mechanisms import LoginSources
 from ...security.scram_credentials import HASHES, ScramCredential, parse_credential
+from .delegation_tokens import DelegationTokens
+from .shared_secret import SharedSecret
 
 log = logging.getLogger("minicontroller.security")
 
@@ -24,16 +29,21 @@ USER_CONFIGS = f"{CONFIGS}{USERS}/"
 
 
 class NodeSecurity:
-    """The index of the ACLs, and the SCRAM credentials of users."""
+    """The index of the ACLs, and the credentials of users, tokens and nodes."""
 
-    def __init__(self, *, allow_everyone: bool) -> None:
-        """`allow_everyone` is the config `allow.everyone.if.no.acl.found`."""
-        self.acl_index = AclIndex(allow_everyone=allow_everyone)
+    def __init__(self, config: NodeConfig) -> None:
+        self.acl_index = AclIndex(allow_everyone=config.boolean("allow.everyone.if.no.acl.found"))
         """Unreadable ACLs deny everything."""
+        self.tokens = DelegationTokens(token_key(config))
+        self.secret = SharedSecret()
         self._credentials: dict[str, dict[str, ScramCredential]] = {}
         """The SCRAM credentials by mechanism, by path below `/config`."""
 
+    def login_sources(self) -> LoginSources:
+        return LoginSources(self.scram_credential, self.tokens.credential, self.secret.current)
+
     def publish(self, before: Image, after: Image, changes: ImageChanges) -> None:
+        self.tokens.publish(before, after, changes)
         for path in changes.entities:
             if path.startswith(USER_CONFIGS):
                 self._take_credentials(path.removeprefix(CONFIGS), before, after)

@@ -12,16 +12,12 @@ PATIENCE_SECONDS = 5.0
 """How long a request waits for a block, well below the timeout of clients."""
 
 
-async def _nobody() -> None:
-    await trio.lowlevel.checkpoint()
-
-
 class ProducerIds:
     """The ids that a node has left, and the way to more."""
 
-    def __init__(self) -> None:
-        self.ask: Callable[[], Awaitable[range | None]] = _nobody
-        """Asks the active controller for a block; None if there is none now."""
+    def __init__(self, ask: Callable[[], Awaitable[range | None]]) -> None:
+        """`ask` asks the active controller for a block; it returns None if there is none now."""
+        self._ask = ask
         self._left = range(0)
         self._asking = trio.Lock()
 
@@ -30,7 +26,7 @@ class ProducerIds:
         with trio.move_on_after(PATIENCE_SECONDS):
             async with self._asking:
                 if not self._left:
-                    self._left = await self.ask() or range(0)
+                    self._left = await self._ask() or range(0)
         if not self._left:
             return None
         first, self._left = self._left[0], self._left[1:]

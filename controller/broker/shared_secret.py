@@ -30,26 +30,28 @@ RETRY_SECONDS = 10.0
 class SharedSecret:
     """Follows the secret; `current` is None while there is none that can be read."""
 
-    def __init__(self, on_change: Callable[[], None] = lambda: None) -> None:
-        """Prepare to follow the secret. `on_change` is called when it changes or is lost, so that
-        connections which were proved by it can be closed.
-        """
+    def __init__(self) -> None:
         self._current: bytes | None = None
-        self._on_change = on_change
         self._changed = Signal()
 
     def current(self) -> bytes | None:
         return self._current
 
-    async def run(self, store: Store, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Follow the secret until cancelled; reported as started once it is known. Raises
-        ConfigurationError if access control hides it from the node at its start.
+    async def run(
+        self,
+        store: Store,
+        on_change: Callable[[], None],
+        task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED,
+    ) -> None:
+        """Follow the secret until cancelled; reported as started once it is known. `on_change` is
+        called when it changes or is lost, so that connections which were proved by it can be
+        closed. Raises ConfigurationError if access control hides it from the node at its start.
         """
         started = False
         while True:
             await wait_connected(store)
             session_id = store.session_id
-            patience = math.inf
+            before, patience = self._current, math.inf
             try:
                 self._take(await self._read_or_make(store))
             except (StoreUnavailable, SessionExpired) as error:
@@ -64,6 +66,8 @@ class SharedSecret:
                     ) from error
                 self._forget(str(error))
                 patience = RETRY_SECONDS
+            if self._current != before:
+                on_change()
             if not started:
                 task_status.started()
                 started = True
@@ -92,10 +96,7 @@ class SharedSecret:
             known, self._current = self._current, secret
             if known is not None:
                 log.warning("the secret of the nodes is another one: connections between nodes begin anew")
-            self._on_change()
 
     def _forget(self, reason: str) -> None:
         log.error("the nodes of the cluster cannot prove themselves to this one: %s", reason)
-        if self._current is not None:
-            self._current = None
-            self._on_change()
+        self._current = None

@@ -5,7 +5,7 @@ so it tries them when it receives the request, as Kafka's brokers do; the contro
 rest.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -37,8 +37,8 @@ class OwnConfigs:
 
     overrides: TopicOverrides
     """The configs of topics that it has read, some of which it forgets when it changes them."""
-    tls: Sequence[TlsOfListener] = ()
-    """The TLS of those of its listeners that have it."""
+    tls: Callable[[], Sequence[TlsOfListener]]
+    """Returns the TLS of those of its listeners that have it."""
 
 
 async def refused_of_own(
@@ -84,7 +84,7 @@ async def _fault(port: ControllerPort, own: OwnConfigs, configs: Mapping[str, st
         )
     except (ConfigurationError, OSError) as error:
         return str(error)
-    return await trio.to_thread.run_sync(partial(_fault_of_stores, own.tls, after))
+    return await trio.to_thread.run_sync(partial(_fault_of_stores, own.tls(), after))
 
 
 def _fault_of_stores(stores: Sequence[TlsOfListener], config: NodeConfig) -> str | None:

@@ -17,7 +17,8 @@ import trio
 from ...admin.policy.loading import loaded_policy
 from ...admin.recording.decisions import RecentDecisions
 from ...admin.recording.log import AuditLog, audit_settings
-from ...network.limits import MOST_CONNECTIONS, connection_limits
+from ...cluster.cache import MetadataCache
+from ...network.limits import MOST_CONNECTIONS
 from ...network.server import Server, check_addresses
 from ...network.serving.dispatcher import Dispatcher
 from ...network.serving.forwarding import Forwarder
@@ -35,13 +36,12 @@ from ..active.election import Election
 from ..apis import apis_of
 from ..broker.epoch_check import EpochCheck
 from ..broker.followers import Followers
+from ..broker.node_security import NodeSecurity
 from ..broker.registration import Registration
-from ..broker.shared_secret import SharedSecret
 from ..handlers.unauthorized_requests import RefusedRequests
 from .authorization import authorization_of, loaded_authorizer
 from .candidacy import election_of
 from .cluster_paths import keep, prepare
-from .controller_requests import ask_for_producer_ids, ask_to_alter, hand_over
 from .endpoints import bootstrap_of, registration
 from .node import Node
 from .open_listeners import GRACE_SECONDS, OpenListeners
@@ -102,7 +102,8 @@ async def run_node(
     configuration, before the node waits for its store.
     """
     NODE.set(config.integer("broker.id"))
-    sources = LoginSources()
+    security = NodeSecurity(config)
+    sources = security.login_sources()
     listeners = server_listeners(config, sources)
     audit = audit_settings(config)
     registration(config, dict.fromkeys((each.name for each in listeners), MAX_PORT))
@@ -113,32 +114,38 @@ async def run_node(
         open_store(config) as store,
         trio.open_nursery() as tasks,
     ):
-        cluster_id = await prepare(store)
+        cluster_id, broker_id, cache = await prepare(store), config.integer("broker.id"), MetadataCache()
+        membership = Membership(cluster_id, broker_id, security.secret.current)
+        logins = NodeLogins(membership, listeners)
+        links = ControlLinks(tasks, config, cache, logins)
         node = Node(
             config,
             cluster_id,
             store,
-            tls=[each.tls for each in listeners if each.tls is not None],
+            security=security,
+            cache=cache,
+            ask_controller=links.ask_controller,
+            room=room,
             policy=policy,
             rule_files=rules,
-            audit=None if audit is None else AuditLog(audit, cluster_id=cluster_id, node=config.integer("broker.id")),
+            audit=None if audit is None else AuditLog(audit, cluster_id=cluster_id, node=broker_id),
             local_nodes=local_nodes,
             recent_decisions=decisions,
         )
-        node.authorization = authorization_of(config, authorizer, node.security.acl_index, node.metrics.authorization)
         store.on_session(node.metrics.session_changed)
-        server = Server(connection_limits(config, room), node.quotas.connections)
-        parts = await _bound_parts(node, tasks, listeners, server)
-        sources.find_user, sources.secret = node.security.scram_credential, parts.secret.current
-        sources.find_token = node.delegation_tokens.credential
+        forwarder = _forwarder(tasks, node, logins)
+        dispatcher = Dispatcher(
+            routed(apis_of(node), cache, node.place.is_active, forwarder),
+            [RefusedRequests(node.port)],
+            authorization=authorization_of(config, authorizer, security.acl_index, node.metrics.authorization),
+        )
+        parts = await _bound_parts(node, listeners, dispatcher, membership, links)
         tasks.start_soon(sources.run)
         await sources.wait_tried()
-        await _start(node, tasks, parts, sources, room)
-        parts.logins.warn_of_missing_users(node.security.scram_credential)
-        node.delegation_tokens.warn_of_impersonation(has_authorizer=parts.dispatcher.authorization is not None)
-        running = RunningNode(
-            node, bootstrap_of(config, parts.registration.broker), parts.server, parts.dispatcher, parts.forwarder
-        )
+        await _start(node, tasks, parts, sources)
+        logins.warn_of_missing_users(security.scram_credential)
+        security.tokens.warn_of_impersonation(has_authorizer=dispatcher.authorization is not None)
+        running = RunningNode(node, bootstrap_of(config, parts.registration.broker), node.server, dispatcher, forwarder)
         task_status.started(running)
         await running.stopping.wait()
         await _stop(running, parts)
@@ -151,10 +158,6 @@ class NodeParts:
 
     server: Server
     dispatcher: Dispatcher
-    forwarder: Forwarder | None
-    logins: NodeLogins
-    secret: SharedSecret
-    links: ControlLinks
     election: Election
     followers: Followers
     registration: Registration
@@ -169,39 +172,28 @@ class NodeParts:
         other node has heard of the change.
         """
         broker = registration(config, self.server.ports)
-        self.membership.addresses = {*self.membership.addresses, *(each.address for each in broker.endpoints)}
+        self.membership.advertise(each.address for each in broker.endpoints)
         self.registration.readvertise(broker)
 
 
-async def _bound_parts(node: Node, tasks: trio.Nursery, listeners: Sequence[Listener], server: Server) -> NodeParts:
-    """Make the parts of a node, bind its listeners, and add it to the nodes of the process."""
-    config = node.config
-    secret = SharedSecret(server.drain_nodes)
-    membership = Membership(node.cluster_id, node.broker_id, secret.current)
-    logins = NodeLogins(membership, listeners)
-    forwarder = _forwarder(tasks, node, logins)
-    dispatcher = Dispatcher(
-        routed(apis_of(node), node.cache, node.place.is_active, forwarder),
-        [RefusedRequests(node.port)],
-        authorization=node.authorization,
-    )
+async def _bound_parts(
+    node: Node, listeners: Sequence[Listener], dispatcher: Dispatcher, membership: Membership, links: ControlLinks
+) -> NodeParts:
+    """Bind the listeners of a node, add it to the nodes of the process, and make the parts that
+    need its addresses.
+    """
+    config, server = node.config, node.server
     await server.open(with_proof(listeners, membership), dispatcher)
     broker = registration(config, server.ports)
-    membership.addresses = frozenset(endpoint.address for endpoint in broker.endpoints)
+    membership.advertise(endpoint.address for endpoint in broker.endpoints)
     node.local_nodes[node.broker_id] = node
-    links = ControlLinks(tasks, config, node.cache, logins)
-    node.producer_ids.ask = partial(ask_for_producer_ids, node, links)
     return NodeParts(
         server=server,
         dispatcher=dispatcher,
-        forwarder=forwarder,
-        logins=logins,
-        secret=secret,
-        links=links,
         election=election_of(node, links.link),
         followers=Followers(
             node.cache,
-            partial(ask_to_alter, node, links),
+            node.requests.alter,
             broker_id=node.broker_id,
             timeout_seconds=node.port.request_timeout_ms / 1000,
         ),
@@ -217,20 +209,13 @@ async def _bound_parts(node: Node, tasks: trio.Nursery, listeners: Sequence[List
     )
 
 
-async def _start(node: Node, tasks: trio.Nursery, parts: NodeParts, sources: LoginSources, room: int) -> None:
+async def _start(node: Node, tasks: trio.Nursery, parts: NodeParts, sources: LoginSources) -> None:
     """Start the tasks of a node in order. The node is registered when this returns."""
     configs, store = node.dynamic_configs, node.store
-    node.reader.on_notified(node.topic_overrides.notified)
     await tasks.start(partial(node.reader.run, store, tidies=lambda: node.controller is not None))
-    await tasks.start(parts.secret.run, store)
-
-    def listeners_changed(config: NodeConfig) -> None:
-        node.own_configs.tls = [each.tls for each in parts.server.listeners if each.tls is not None]
-        parts.readvertise(config)
-
-    listeners = OpenListeners(node.config, parts.server, parts.open_at, sources, listeners_changed)
+    await tasks.start(node.security.secret.run, store, node.server.drain_nodes)
+    listeners = OpenListeners(node.config, parts.server, parts.open_at, sources, parts.readvertise)
     configs.follow(listeners.follow)
-    configs.follow(lambda config: parts.server.limit(connection_limits(config, room)))
     await tasks.start(listeners.run)
     await tasks.start(parts.server.run)
     await tasks.start(parts.registration.run)
@@ -245,8 +230,8 @@ async def _stop(running: RunningNode, parts: NodeParts) -> None:
     """Stop a node in order. Its tasks still run, and are cancelled afterwards."""
     node = running.node
     await parts.election.withdraw()
-    if running.hands_over:
-        await hand_over(node, parts.links)
+    if running.hands_over and node.config.boolean("controlled.shutdown.enable"):
+        await node.requests.hand_over()
     await parts.server.shutdown(GRACE_SECONDS)
     if node.policy is not None:
         await node.policy.close()

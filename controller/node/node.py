@@ -4,25 +4,23 @@
 Rule: a node decides nothing; each decision is made in one of the parts.
 """
 
-from collections.abc import Sequence
 from random import Random
 
 from ...admin.policy.rule_files import RuleFiles
 from ...admin.policy.runner import PolicyRunner
 from ...admin.recording.decisions import NodeDecisions, RecentDecisions
 from ...admin.recording.log import AuditLog
+from ...cluster.cache import MetadataCache
 from ...cluster.image import Image
+from ...network.limits import MOST_CONNECTIONS, connection_limits
+from ...network.server import Server
 from ...process.observe.metrics import NodeMetrics
 from ...process.settings.node_config import NodeConfig
-from ...security.authorizer import Authorization
-from ...security.caller import TlsOfListener
-from ...security.delegation_tokens import token_key
 from ...store.base import Store
 from ...store.sessions import Absence
 from ..active.active_controller import ActiveController, LocalController
 from ..broker.auto_creation import AutoCreation
 from ..broker.coordinator import Coordinator, GroupOffsets
-from ..broker.delegation_tokens import DelegationTokens
 from ..broker.dynamic_configs import DynamicConfigs
 from ..broker.image_reader import ImageReader
 from ..broker.logs import Logs
@@ -35,6 +33,7 @@ from ..broker.view import BrokerView
 from ..handlers.control import ElectedController
 from ..handlers.controller_port import ControllerPort
 from ..handlers.own_changes import OwnConfigs
+from .controller_requests import AskController, ControllerRequests, nobody_to_ask
 
 
 class Node:
@@ -46,7 +45,10 @@ class Node:
         cluster_id: str,
         store: Store,
         *,
-        tls: Sequence[TlsOfListener] = (),
+        security: NodeSecurity | None = None,
+        cache: MetadataCache | None = None,
+        ask_controller: AskController = nobody_to_ask,
+        room: int = MOST_CONNECTIONS,
         local_nodes: "dict[int, Node] | None" = None,
         recent_decisions: RecentDecisions | None = None,
         policy: PolicyRunner | None = None,
@@ -55,8 +57,9 @@ class Node:
         random: Random | None = None,
     ) -> None:
         """`store` is the node's connection to the store, with a session of its own. `local_nodes`
-        are the running nodes of this process by broker id, and `tls` is the TLS of those of the
-        node's listeners that have it.
+        are the running nodes of this process by broker id. `security` and `cache` are made here
+        unless the parts that `ask_controller` needs have them already. `room` is the number of
+        connections for which the process has file descriptors.
         """
         self.config = config
         self.broker_id = config.integer("broker.id")
@@ -65,27 +68,30 @@ class Node:
         self.local_nodes = {} if local_nodes is None else local_nodes
         self.rule_files = rule_files
         self.random = Random() if random is None else random  # noqa: S311 - it places replicas
-        self.authorization: Authorization | None = None
-        self.metrics = NodeMetrics()
-        self.metrics.audit = audit
+        self.metrics = NodeMetrics(audit)
         self.store_absence = Absence(store)
         self.place = LocalController()
         self.epoch = BrokerEpoch(store)
 
         configs = self.dynamic_configs = DynamicConfigs(config, self.broker_id)
-        self.view = BrokerView(self.broker_id, cluster_id, configs)
-        self.cache = self.view.cache
-        self.security = NodeSecurity(allow_everyone=config.boolean("allow.everyone.if.no.acl.found"))
+        self.cache = MetadataCache() if cache is None else cache
+        self.view = BrokerView(self.broker_id, cluster_id, configs, self.cache)
+        self.security = NodeSecurity(config) if security is None else security
         self.quotas = NodeQuotas(configs)
-        self.delegation_tokens = DelegationTokens(token_key(config))
-        for publisher in (configs, self.quotas, self.security, self.delegation_tokens):
+        for publisher in (configs, self.quotas, self.security):
             self.cache.on_change(publisher.publish)
+        self.server = Server(connection_limits(config, room), self.quotas.connections)
+        configs.follow(lambda config: self.server.limit(connection_limits(config, room)))
         self.reader = ImageReader(self.cache, self.broker_id)
         self.logs = Logs(config)
-        self.producer_ids = ProducerIds()
+        self.requests = ControllerRequests(self.broker_id, self.cache, self.epoch, self.place, ask_controller)
+        self.producer_ids = ProducerIds(self.requests.producer_ids)
         self.coordinator: Coordinator = GroupOffsets(self.broker_id, self.cache, self.producer_ids)
         self.topic_overrides = TopicOverrides(store, self._controllers_image)
-        self.own_configs = OwnConfigs(self.topic_overrides, tls)
+        self.reader.on_notified(self.topic_overrides.notified)
+        self.own_configs = OwnConfigs(
+            self.topic_overrides, lambda: [each.tls for each in self.server.listeners if each.tls is not None]
+        )
         self.elected = ElectedController(self.cache, self.reader, store, self.epoch)
 
         self.recent_decisions = RecentDecisions() if recent_decisions is None else recent_decisions

@@ -37,7 +37,8 @@ class Identity:
         how long the answer to a failed login is held, in seconds. Raises ConfigurationError.
         Blocks.
         """
-        self.sources = LoginSources()
+        scram = ScramUsers(settings.scram_file) if settings.is_own and settings.scram_file is not None else None
+        self.sources = LoginSources() if scram is None else LoginSources(scram.credential)
         self.service = Service(
             WITHOUT_DELEGATION_TOKENS if settings.is_own else APIS,
             authenticates=settings.is_own,
@@ -48,6 +49,8 @@ class Identity:
         if settings.controllers is not None:
             self.forwarding = Forwarding(Controllers(Network(nursery, settings.controllers)))
         self._tasks: list[Callable[[], Awaitable[None]]] = [self.sources.run]
+        if scram is not None:
+            self._tasks.append(scram.follow)
         self.logins: Logins = (
             self._own(settings, failures, delay)
             if settings.is_own
@@ -60,10 +63,6 @@ class Identity:
         return self._tasks
 
     def _own(self, settings: IdentitySettings, failures: ConnectionFailures, delay: float) -> OwnLogins:
-        if settings.scram_file is not None:
-            scram = ScramUsers(settings.scram_file)
-            self.sources.find_user = scram.credential
-            self._tasks.append(scram.follow)
         users = None
         if settings.credentials_file is not None:
             users = UpstreamUsers(settings.credentials_file, settings.scram_upstream)

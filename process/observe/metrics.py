@@ -125,7 +125,7 @@ class AuditState(Protocol):
 
 
 class NodeMetrics:
-    def __init__(self) -> None:
+    def __init__(self, audit: AuditState | None = None) -> None:
         self.elections_won = 0
         self.unclean_elections = 0
         """Partitions that got leaders which were not in sync while this node was the controller."""
@@ -139,7 +139,7 @@ class NodeMetrics:
         self.would_be_refused: Counter[tuple[str, str]] = Counter()
         """Counts by policy and rule of those that would be refused if these were enforced."""
         self.authorization = AuthorizationMetrics()
-        self.audit: AuditState | None = None
+        self.audit = audit
 
     def session_changed(self, session: SessionState) -> None:
         self.session_changes[session.value] += 1

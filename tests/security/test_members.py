@@ -49,7 +49,7 @@ class Member:
     def __init__(self, served: Served, two: Membership, one: Membership, recorder: Recorder) -> None:
         self.served, self.two, self.one, self.recorder = served, two, one, recorder
         self.port = served.server.ports[OPEN.name]
-        two.addresses = (self.address,)
+        two.advertise([self.address])
 
     @property
     def address(self) -> str:
@@ -119,7 +119,7 @@ async def test_two_nodes_forward_without_any_login() -> None:
     two, one = (Membership("cluster", node, lambda: SECRETS[0]) for node in (2, 1))
 
     def logins(broker: Broker, endpoint: Endpoint) -> Sequence[Credentials]:
-        two.addresses = (endpoint.address,)
+        two.advertise([endpoint.address])
         return (one.credentials(broker.broker_id, endpoint.address),)
 
     listener = msgspec.structs.replace(OPEN, node_proof=two.exchange)

@@ -23,7 +23,7 @@ def member(node: int, secret: bytes | None = SECRET, *, cluster: str = CLUSTER, 
     where.
     """
     membership = Membership(cluster, node, lambda: secret)
-    membership.addresses = (address or {1: "one:9092", 2: AT_TWO, 3: "three:9092"}[node],)
+    membership.advertise([address or {1: "one:9092", 2: AT_TWO, 3: "three:9092"}[node]])
     return membership
 
 
@@ -149,7 +149,7 @@ def test_a_proof_that_began_with_the_last_secret_is_none() -> None:
     """K590-6a: a proof that was begun with an old secret fails once the nodes have a new one."""
     secrets = [SECRET]
     reached = Membership(CLUSTER, 2, lambda: secrets[-1])
-    reached.addresses = (AT_TWO,)
+    reached.advertise([AT_TWO])
     tokens, exchange = to_two().exchange(), reached.exchange()
     answer = exchange.step(next(tokens))
     assert isinstance(answer, Challenge)

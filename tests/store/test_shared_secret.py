@@ -25,9 +25,9 @@ class Follower:
     def __init__(self) -> None:
         self.changes = 0
         self._changed = trio.Event()
-        self.secret = SharedSecret(self._note)
+        self.secret = SharedSecret()
 
-    def _note(self) -> None:
+    def note(self) -> None:
         self.changes += 1
         self._changed.set()
         self._changed = trio.Event()
@@ -44,7 +44,7 @@ async def following(nursery: trio.Nursery, *stores: Store) -> list[Follower]:
     followers = [Follower() for _ in stores]
     async with trio.open_nursery() as starting:
         for follower, store in zip(followers, stores, strict=True):
-            starting.start_soon(nursery.start, partial(follower.secret.run, store))
+            starting.start_soon(nursery.start, partial(follower.secret.run, store, follower.note))
     return followers
 
 
