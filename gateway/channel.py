@@ -34,20 +34,6 @@ LAST_ANSWERS_SECONDS = 10.0
 class ClientChannel:
     """Serves one client until either end closes its connection."""
 
-    __slots__ = (
-        "_broker",
-        "_client",
-        "_exchange",
-        "_life",
-        "_login",
-        "_reading",
-        "_replies",
-        "_shared",
-        "_to_client",
-        "caller",
-        "last_active",
-    )
-
     def __init__(self, client: Transport, caller: Caller, broker: OfferedBroker, login: Login, shared: Shared) -> None:
         self.caller = caller
         self.last_active = trio.current_time()

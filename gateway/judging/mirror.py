@@ -292,9 +292,6 @@ def _with(image: Image, found: Found) -> Image:
     return image.with_topics(changed, gone) if changed or gone else image
 
 
-# ------------------------------------------------------------------ what readings do not show
-
-
 class Unshown(msgspec.Struct, frozen=True):
     """A change that was completed and that no reading has shown yet."""
 

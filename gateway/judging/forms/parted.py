@@ -175,9 +175,6 @@ def _merged(rows: Rows, made: Sequence[Any]) -> Any:
     return msgspec.structs.replace(made[0], **{field: list(partitions.values())})
 
 
-# ------------------------------------------------------------------ topics that are not seen
-
-
 @contextmanager
 def seen_topic(part: Part, image: Image, *, has_text: bool = True) -> Iterator[Topic]:
     """Give the topic that a part is about, or raise NotSeen, which clients take for a reason to try

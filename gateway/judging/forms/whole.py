@@ -38,7 +38,6 @@ class WholeForm(Form, frozen=True, eq=False, kw_only=True):
 
     is_whole: bool = True
     named: Named | None = None
-    """None if the rows have no names."""
     is_ordered: bool = False
     """Whether the response has a row for each part, in the order of the request."""
     named_request: Callable[[Any, Sequence[Part]], Any] = lambda request, _refused: request
