@@ -71,16 +71,13 @@ class Membership:
         self.cluster_id = cluster_id
         self.node = node
         self.secret = secret
-        self._addresses: set[str] = set()
+        self.addresses: set[str] = set()
 
     def advertise(self, addresses: Iterable[str]) -> None:
         """Accept proofs made for these addresses (host:port), too: the node's listeners are bound,
         and it is about to register them.
         """
-        self._addresses.update(addresses)
-
-    def is_at(self, address: str) -> bool:
-        return address in self._addresses
+        self.addresses.update(addresses)
 
     def credentials(self, node: int, address: str) -> "NodeCredentials":
         """Return the credentials for a connection to this node at this address (host:port)."""
@@ -142,7 +139,7 @@ class NodeExchange:
         member, secret = self._membership, self._membership.secret()
         if (hello.cluster, hello.to) != (member.cluster_id, member.node) or hello.node == member.node:
             return _rejected("The other end means another node, or a node of another cluster.")
-        if not member.is_at(hello.address):
+        if hello.address not in member.addresses:
             return _rejected("This node is not to be reached at the address that was meant.")
         if secret is None:
             return _rejected("The cluster's tree holds no secret that this node can read.")

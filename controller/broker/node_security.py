@@ -18,7 +18,6 @@ from ...process.settings.node_config import NodeConfig
 from ...protocol.acls import ResourcePattern
 from ...security.acls import NOBODY, AclIndex
 from ...security.delegation_tokens import token_key
-from ...security.mechanisms import LoginSources
 from ...security.scram_credentials import HASHES, ScramCredential, parse_credential
 from .delegation_tokens import DelegationTokens
 from .shared_secret import SharedSecret
@@ -38,9 +37,6 @@ class NodeSecurity:
         self.secret = SharedSecret()
         self._credentials: dict[str, dict[str, ScramCredential]] = {}
         """The SCRAM credentials by mechanism, by path below `/config`."""
-
-    def login_sources(self) -> LoginSources:
-        return LoginSources(self.scram_credential, self.tokens.credential, self.secret.current)
 
     def publish(self, before: Image, after: Image, changes: ImageChanges) -> None:
         self.tokens.publish(before, after, changes)

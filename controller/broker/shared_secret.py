@@ -38,10 +38,7 @@ class SharedSecret:
         return self._current
 
     async def run(
-        self,
-        store: Store,
-        on_change: Callable[[], None],
-        task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED,
+        self, store: Store, on_change: Callable[[], None], task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED
     ) -> None:
         """Follow the secret until cancelled; reported as started once it is known. `on_change` is
         called when it changes or is lost, so that connections which were proved by it can be

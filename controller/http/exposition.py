@@ -14,7 +14,8 @@ from ...network.serving.request_metrics import NEWER_THAN_OURS
 from ...protocol.acls import kafka_name
 from ...store.base import SessionState
 from ...version import __version__
-from .process import Process, ServingNode
+from ..node.app import RunningNode
+from .process import Process
 
 
 class Exposition:
@@ -41,12 +42,12 @@ class NodesCollector(Collector):
 
     def __init__(self, listener: HttpListener) -> None:
         self._listener = listener
-        self._nodes: list[tuple[ServingNode, TopicTotals]] = []
+        self._nodes: list[tuple[RunningNode, TopicTotals]] = []
         self._ready: set[int] = set()
         self._event_listeners = 0
 
     def prepare(
-        self, nodes: list[ServingNode], figures: list[TopicTotals], ready: set[int], event_listeners: int
+        self, nodes: list[RunningNode], figures: list[TopicTotals], ready: set[int], event_listeners: int
     ) -> None:
         """Take the totals that were counted before the scrape, which itself never waits."""
         self._nodes = list(zip(nodes, figures, strict=True))
@@ -76,7 +77,7 @@ class NodesCollector(Collector):
         return families.made()
 
 
-def _requests(families: Families, node: str, running: ServingNode) -> None:
+def _requests(families: Families, node: str, running: RunningNode) -> None:
     dispatcher, failures = running.dispatcher, running.server.failures
     name = dispatcher.routes.registry.name
     totals: dict[tuple[str, str, str], int] = {}
@@ -106,7 +107,7 @@ def _requests(families: Families, node: str, running: ServingNode) -> None:
             families.add("forwarded_requests", [node, result], count)
 
 
-def _controller(families: Families, node: str, running: ServingNode) -> None:
+def _controller(families: Families, node: str, running: RunningNode) -> None:
     controller, metrics, image = running.node.controller, running.node.metrics, running.node.cache.image
     families.add("is_controller", [node], controller is not None)
     families.add("controller_id", [node], image.controller_id)
@@ -124,7 +125,7 @@ def _controller(families: Families, node: str, running: ServingNode) -> None:
     families.add("nodes_behind", [node], 0 if controller is None else controller.propagation.behind)
 
 
-def _image(families: Families, node: str, running: ServingNode, figures: TopicTotals) -> None:
+def _image(families: Families, node: str, running: RunningNode, figures: TopicTotals) -> None:
     families.add("brokers", [node], len(running.node.cache.image.brokers))
     for kind, count in running.node.reader.counts().items():
         families.add("entities", [node, kind], count)
@@ -134,7 +135,7 @@ def _image(families: Families, node: str, running: ServingNode, figures: TopicTo
     families.add("partitions_not_led_as_preferred", [node], figures.not_led_as_preferred)
 
 
-def _store(families: Families, node: str, running: ServingNode) -> None:
+def _store(families: Families, node: str, running: RunningNode) -> None:
     for state in SessionState:
         families.add("store_session", [node, state.value], running.node.store.session is state)
         families.add("store_session_changes", [node, state.value], running.node.metrics.session_changes[state.value])

@@ -21,8 +21,9 @@ from ...process.observe.secrets import redact_configs
 from ...store.base import SessionExpired, StoreUnavailable
 from ...version import __version__
 from ..active.loading import entity_configs
+from ..node.app import RunningNode
 from .exposition import Exposition
-from .process import Process, ServingNode
+from .process import Process
 
 NO_IMAGE = Image()
 
@@ -131,7 +132,7 @@ class ShownNodes:
         return Exposition(self._process, listener, statistics)
 
 
-def _node_row(number: int, broker: Broker | None, running: ServingNode | None) -> NodeRow:
+def _node_row(number: int, broker: Broker | None, running: RunningNode | None) -> NodeRow:
     if running is not None:
         return NodeRow(
             number,

@@ -5,41 +5,13 @@ number grows.
 """
 
 from collections.abc import Iterator
-from typing import Protocol
 
 import trio
 
 from ...admin.recording.decisions import RecentDecisions
 from ...cluster.image import Image
 from ...network.http.shown import Health, NodeHealth
-from ...network.server import Server
-from ...network.serving.dispatcher import Dispatcher
-from ...network.serving.forwarding import Forwarder
-from ..node.node import Node
-
-
-class ServingNode(Protocol):
-    """A node of this process as HTTP shows it."""
-
-    @property
-    def node(self) -> Node: ...
-
-    @property
-    def bootstrap(self) -> str:
-        """The host:port of the listener for clients."""
-
-    @property
-    def server(self) -> Server: ...
-
-    @property
-    def dispatcher(self) -> Dispatcher: ...
-
-    @property
-    def forwarder(self) -> Forwarder | None: ...
-
-    @property
-    def stopping(self) -> trio.Event:
-        """Set when the node begins to stop."""
+from ..node.app import RunningNode
 
 
 class Process:
@@ -48,14 +20,14 @@ class Process:
     def __init__(self, expected: int) -> None:
         self.expected = expected
         """How many nodes there will be."""
-        self.nodes: list[ServingNode] = []
+        self.nodes: list[RunningNode] = []
         self.decisions = RecentDecisions()
         self.generation = 0
         """Grows with every change that a watcher could see."""
         self._watchers = trio.lowlevel.ParkingLot()
         self._followed = False
 
-    def add(self, running: ServingNode) -> None:
+    def add(self, running: RunningNode) -> None:
         self.nodes.append(running)
         if self._followed:
             self._follow(running)
@@ -68,7 +40,7 @@ class Process:
             for running in self.nodes:
                 self._follow(running)
 
-    def _follow(self, running: ServingNode) -> None:
+    def _follow(self, running: RunningNode) -> None:
         running.node.cache.on_change(self.changed)
         running.node.store.on_session(self.changed)
         self.changed()
@@ -83,7 +55,7 @@ class Process:
         while self.generation == seen:
             await self._watchers.park()
 
-    def representative(self) -> ServingNode | None:
+    def representative(self) -> RunningNode | None:
         """Return the node whose image is shown: the controller if it is in this process, else the
         first one that is not shutting down.
         """
@@ -98,14 +70,14 @@ class Process:
         return Health(not reasons and all(node.ready for node in nodes), reasons, nodes)
 
 
-def _health(running: ServingNode) -> NodeHealth:
+def _health(running: RunningNode) -> NodeHealth:
     reasons = list(_reasons(running, running.node.cache.image))
     audit = running.node.audit
     refusal = [] if audit is None or audit.refusal is None else [audit.refusal]
     return NodeHealth(running.node.broker_id, not reasons, reasons + refusal)
 
 
-def _reasons(running: ServingNode, image: Image) -> Iterator[str]:
+def _reasons(running: RunningNode, image: Image) -> Iterator[str]:
     node = running.node
     if running.stopping.is_set():
         yield "it is stopping"

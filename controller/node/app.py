@@ -103,7 +103,7 @@ async def run_node(
     """
     NODE.set(config.integer("broker.id"))
     security = NodeSecurity(config)
-    sources = security.login_sources()
+    sources = LoginSources(security.scram_credential, security.tokens.credential, security.secret.current)
     listeners = server_listeners(config, sources)
     audit = audit_settings(config)
     registration(config, dict.fromkeys((each.name for each in listeners), MAX_PORT))

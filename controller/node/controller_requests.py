@@ -29,9 +29,7 @@ RETRY_SECONDS = 0.05
 """The pause in seconds before a request to the controller is retried."""
 
 AskController = Callable[[ApiKey, int, WireStruct], Awaitable[WireStruct]]
-"""Sends a request of this API and version to the controller that runs on another node. Raises
-PeerUnavailable.
-"""
+"""Sends a request to the controller on another node. Raises PeerUnavailable."""
 
 
 async def nobody_to_ask(_key: ApiKey, _version: int, _request: WireStruct) -> WireStruct:
