@@ -1,34 +1,43 @@
-"""Commands of the pipeline in a process of their own that starts Spark once for all of them."""
+"""Commands of the pipeline in a process of their own, one after the other, with one start of Spark
+and its libraries for all of them.
+"""
 
 import json
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from tests.cli.command import Outcome, environment
 
 PROGRAM = """
 import json, sys
+from contextlib import nullcontext
 
 from click.testing import CliRunner
 
 from minicontroller.pipeline.commands import pipeline
 from minicontroller.pipeline.session import spark_session
 
-with spark_session("local[2]"):
-    done = [CliRunner().invoke(pipeline, command) for command in json.loads(sys.argv[1])]
+master, commands = sys.argv[1], json.loads(sys.argv[2])
+with spark_session(master) if master else nullcontext():
+    done = [CliRunner().invoke(pipeline, arguments, env=variables) for arguments, variables in commands]
 print(json.dumps([(each.exit_code, each.stdout, each.stderr) for each in done]))
 """
 SPARK_SECONDS = 300.0
+Command = tuple[Sequence[str], Mapping[str, str]]
+"""Its arguments behind `minicontroller pipeline`, and variables of its own."""
 
 
 def in_one_session(*commands: Sequence[str], folder: Path) -> list[Outcome]:
-    """Run commands, each without `minicontroller pipeline`, one after the other; return what came
-    of each.
-    """
+    """Run commands with a session of Spark that is there; return what came of each."""
+    return in_one_process([(command, {}) for command in commands], folder, "local[2]")
+
+
+def in_one_process(commands: Sequence[Command], folder: Path, master: str = "") -> list[Outcome]:
+    """Run commands, each of which starts Spark itself unless a master is named."""
     done = subprocess.run(
-        [sys.executable, "-c", PROGRAM, json.dumps(commands)],
+        [sys.executable, "-c", PROGRAM, master, json.dumps(commands)],
         cwd=folder,
         env=environment(),
         capture_output=True,

@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -30,6 +30,7 @@ from tests.audit.logs import a_log, write
 from tests.cli.command import call
 from tests.pipeline.backtest.asking import in_python
 from tests.pipeline.by_hand import a_decision, write_tables
+from tests.pipeline.one_session import in_one_process
 from tests.support.spark import keep_classes
 from tests.support.waiting import until
 
@@ -42,34 +43,33 @@ OF_JAVA_11 = (
 )
 
 
-@pytest.mark.parametrize(
-    ("options", "variables", "said"),
-    [
-        (["--master", "nonsense"], {}, "Spark cannot be started: Master must"),
-        (["--master", "spark://127.0.0.1:1"], {}, "No Spark master answers at spark://127.0.0.1:1"),
-        (["--master", "spark://127.0.0.1"], {}, "write it as spark://HOST:PORT"),
-        (["--master", "sc://127.0.0.1:1/;user_id=a"], {}, "No Spark Connect server answers at sc://127.0.0.1:1"),
-        ([], {"SPARK_REMOTE": "sc://127.0.0.1:1"}, "No Spark Connect server answers at sc://127.0.0.1:1"),
-        ([], {"MASTER": "spark://127.0.0.1:1"}, "No Spark master answers at spark://127.0.0.1:1"),
-        ([], {"SPARK_CONF_DIR": "."}, "No Spark master answers at spark://127.0.0.1:9"),
-        (["--conf", "spark.driver.memory=none"], {}, "Spark cannot be started: Invalid maximum heap size: -Xmxnone"),
-        ([], {"JAVA_HOME": "/nowhere"}, "there is no bin/java in it: Spark needs Java, 17 or newer"),
-        ([], {"PATH": "/nowhere"}, "Spark needs Java, 17 or newer, and there is none"),
-    ],
-)
-def test_what_is_in_the_way(options: list[str], variables: dict[str, str], said: str, tmp_path: Path) -> None:
+IN_THE_WAY: Sequence[tuple[list[str], dict[str, str], str]] = [
+    (["--master", "spark://127.0.0.1:1"], {}, "No Spark master answers at spark://127.0.0.1:1"),
+    (["--master", "spark://127.0.0.1"], {}, "write it as spark://HOST:PORT"),
+    (["--master", "sc://127.0.0.1:1/;user_id=a"], {}, "No Spark Connect server answers at sc://127.0.0.1:1"),
+    ([], {"SPARK_REMOTE": "sc://127.0.0.1:1"}, "No Spark Connect server answers at sc://127.0.0.1:1"),
+    ([], {"MASTER": "spark://127.0.0.1:1"}, "No Spark master answers at spark://127.0.0.1:1"),
+    ([], {"SPARK_CONF_DIR": "."}, "No Spark master answers at spark://127.0.0.1:9"),
+    ([], {"JAVA_HOME": "/nowhere"}, "there is no bin/java in it: Spark needs Java, 17 or newer"),
+    ([], {"PATH": "/nowhere"}, "Spark needs Java, 17 or newer, and there is none"),
+    (["--conf", "spark.driver.memory=none"], {}, "Spark cannot be started: Invalid maximum heap size: -Xmxnone"),
+    (["--master", "nonsense"], {}, "Spark cannot be started: Master must"),  # Java runs from then on
+]
+"""Options and variables of a command, and what it says of them."""
+
+
+def test_what_is_in_the_way(tmp_path: Path) -> None:
     """Without Java, or without the master that an option, the environment or a file names, the
     error is one sentence, without Spark's own words and without a trace.
     """
     write(tmp_path / "a.ndjson", a_log(1))
     (tmp_path / "spark-defaults.conf").write_text("spark.master  spark://127.0.0.1:9\n")
-    told = call(
-        "pipeline", "ingest", "--audit", ".", "--tables", "tables", *options,
-        folder=tmp_path, variables=variables, within=SPARK_SECONDS,
-    )  # fmt: skip
-    assert told.code == FAILED, told
-    assert said in told.stderr
-    assert len(told.stderr.splitlines()) == 1, told.stderr
+    ingest = ("ingest", "--audit", ".", "--tables", "tables")
+    commands = [([*ingest, *options], variables) for options, variables, _ in IN_THE_WAY]
+    for told, (options, _, said) in zip(in_one_process(commands, tmp_path), IN_THE_WAY, strict=True):
+        assert told.code == FAILED, (options, told)
+        assert said in told.stderr
+        assert len(told.stderr.splitlines()) == 1, told.stderr
 
 
 @pytest.mark.parametrize("option", ["--tables", "--audit"])
@@ -119,30 +119,27 @@ def test_a_java_that_is_too_old(tmp_path: Path) -> None:
     )
 
 
-def test_the_archive_of_classes(tmp_path: Path) -> None:
-    """The first session on a machine has left an archive of Spark's classes, later ones use it, and
-    one that was cut off is no obstacle.
-    """
+def a_copied_archive(cache: Path) -> Path:
+    """Copy the archive that the first session on a machine has left."""
     keep_classes()
     left = archive()
     assert left is not None
-    write(tmp_path / "a.ndjson", a_log(1))
-    cache = tmp_path / "cache"
     kept = cache / "minicontroller" / left.name
     kept.parent.mkdir(mode=0o700, parents=True)
     shutil.copyfile(left, kept)
+    return kept
 
-    def ingested(tables: str) -> None:
-        told = call(
-            *("pipeline", "ingest", "--audit", ".", "--tables", tables, "--master", "local[1]"),
-            folder=tmp_path, variables={"XDG_CACHE_HOME": str(cache)}, within=SPARK_SECONDS,
-        )  # fmt: skip
-        assert told.stdout.endswith("3 new events from 1 file.\n"), told  # what Java says of a crash stands before
 
-    ingested("first")
-    assert [(each, each.stat().st_size) for each in kept.parent.iterdir()] == [(kept, left.stat().st_size)]
-    os.truncate(kept, left.stat().st_size // 2)
-    ingested("second")
+def test_an_archive_that_was_cut_off(tmp_path: Path) -> None:
+    """It is no obstacle, and goes."""
+    write(tmp_path / "a.ndjson", a_log(1))
+    kept = a_copied_archive(tmp_path / "cache")
+    os.truncate(kept, kept.stat().st_size // 2)
+    told = call(
+        *("pipeline", "ingest", "--audit", ".", "--tables", "tables", "--master", "local[1]"),
+        folder=tmp_path, variables={"XDG_CACHE_HOME": str(tmp_path / "cache")}, within=SPARK_SECONDS,
+    )  # fmt: skip
+    assert told.stdout.endswith("3 new events from 1 file.\n"), told  # what Java says of a crash stands before
     assert list(kept.parent.iterdir()) == []
 
 
@@ -288,14 +285,17 @@ def test_a_process_that_does_not_end_is_ended(tmp_path: Path) -> None:
 
 def test_ended_from_outside(tmp_path: Path) -> None:
     """SIGTERM to all processes at once, Java and all, ends a run that follows the log as Ctrl-C
-    does: with its summary, or without if that takes too long, and without a trace.
+    does: with its summary, or without if that takes too long, and without a trace. An archive of
+    Spark's classes stays what it is.
     """
+    kept = a_copied_archive(tmp_path / "cache")
+    size = kept.stat().st_size
     with write(tmp_path / "a.ndjson", a_log(1)).open("ab") as stream:
         stream.write(b"no event" * (SMALL * EVENT_BYTES // 8) + b"\n")  # so much that Spark is asked to read it
     command = [sys.executable, "-m", "minicontroller", "pipeline", "ingest", "--audit", ".", "--tables", "tables"]
     with subprocess.Popen(
         [*command, "--follow", "--master", "local[1]"],
-        cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
+        cwd=tmp_path, env={**os.environ, "XDG_CACHE_HOME": str(tmp_path / "cache")}, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
     ) as run:  # fmt: skip
         until((tmp_path / "tables" / Table.PROBLEMS.value / "_delta_log").exists, within=SPARK_SECONDS)
         for process in members(run.pid):
@@ -304,6 +304,7 @@ def test_ended_from_outside(tmp_path: Path) -> None:
         said, complaints = run.communicate()
     assert (run.returncode, complaints) in {(0, ""), (143, "Interrupted.\n")}
     assert said.partition("\n")[0] in {"3 new events from 1 file.", *[""] * (run.returncode == 143)}
+    assert [(each, each.stat().st_size) for each in kept.parent.iterdir()] == [(kept, size)]
 
 
 def members(session: int) -> list[int]:
