@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, chdir, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -72,19 +72,19 @@ WITHIN_SECONDS = 240.0
 PAUSE_SECONDS = 0.1
 
 
-def a_log(folder: Path, *, events: int = EVENTS, epochs: int = EPOCHS) -> None:
+def a_log(folder: Path) -> None:
     """Write creations of topics, every fifth of which has too many partitions."""
     (folder / "audit").mkdir(parents=True)
     (folder / "rules.toml").write_text(RULES)
     (folder / "neighbour.py").write_text(NEIGHBOUR)
     (folder / "strict.py").write_text(POLICY)
     (folder / "server.properties").write_text(CONFIGURATION)
-    for epoch in range(1, epochs + 1):
-        write(folder / "audit" / f"{epoch}.ndjson", [*an_empty_snapshot(epoch), *_creations(epoch, events)])
+    for epoch in range(1, EPOCHS + 1):
+        write(folder / "audit" / f"{epoch}.ndjson", [*an_empty_snapshot(epoch), *_creations(epoch)])
 
 
-def _creations(epoch: int, events: int) -> Iterator[AuditEvent]:
-    for sequence in range(3, 3 + events):
+def _creations(epoch: int) -> Iterator[AuditEvent]:
+    for sequence in range(3, 3 + EVENTS):
         state = a_state(1 + sequence % 5)
         requested = Requested(
             replicas=state.replicas,
@@ -129,18 +129,28 @@ def results(folder: Path) -> list[bytes]:
     return [(folder / name).read_bytes() for name in RESULTS]
 
 
+@pytest.fixture(name="quiet", scope="module")
+def undisturbed(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> list[bytes]:
+    """The results of all three commands in this process, whose session is there."""
+    folder = tmp_path_factory.mktemp("quiet")
+    a_log(folder)
+    with chdir(folder):
+        for command in COMMANDS:
+            done = CliRunner().invoke(pipeline, command.split())
+            assert done.exit_code == 0, done.output
+    return results(folder)
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(5 * WITHIN_SECONDS)  # each of three executors has as long to begin its work
-def test_executors_that_are_killed(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_executors_that_are_killed(quiet: list[bytes], tmp_path: Path) -> None:
     """Under spark-submit the program runs at the master that was named there, and its workers need
     its libraries but not itself: candidate, neighbour and configuration get there. Of the two
     executors one is killed during each command while its Python works: the results are those of an
     undisturbed run.
     """
-    quiet, disturbed = tmp_path / "quiet", tmp_path / "disturbed"
-    for folder in (quiet, disturbed):
-        a_log(folder)
-    run_here(quiet, monkeypatch)
+    disturbed = tmp_path / "disturbed"
+    a_log(disturbed)
     killed = 0
     with submitted(disturbed, "local-cluster[2,1,1024]") as process:
         assert process.stdout is not None
@@ -150,17 +160,9 @@ def test_executors_that_are_killed(spark: SparkSession, tmp_path: Path, monkeypa
                 os.kill(until(at_work, within=WITHIN_SECONDS, pause=PAUSE_SECONDS), signal.SIGKILL)
                 killed += 1
     assert killed == len(COMMANDS)
-    assert results(disturbed) == results(quiet)
+    assert results(disturbed) == quiet
     found = json.loads((disturbed / "page.json").read_bytes())["totals"]["differences"]
     assert found["newly-denied"] == EPOCHS * EVENTS * 2 // 5 + 1
-
-
-def run_here(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Run all three commands in this process, whose session is there."""
-    monkeypatch.chdir(folder)
-    for command in COMMANDS:
-        done = CliRunner().invoke(pipeline, command.split())
-        assert done.exit_code == 0, done.output
 
 
 def an_executor_at_work(before: Mapping[int, int], program: int) -> int:
@@ -211,17 +213,15 @@ def _looked_at(entry: Path) -> _Process | None:
 
 
 @pytest.mark.slow
-def test_spark_connect(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_spark_connect(quiet: list[bytes], tmp_path: Path) -> None:
     """By a server of Spark Connect, whose workers do not have the program, the results are those of
     Spark in the same process.
     """
-    here, there = tmp_path / "here", tmp_path / "there"
-    for folder in (here, there):
-        a_log(folder, events=50)
-    run_here(here, monkeypatch)
+    there = tmp_path / "there"
+    a_log(there)
     with (
         connect_server(there, bare_python(tmp_path)) as address,
         begun(there, [sys.executable], address, soon_started()) as process,
     ):
         process.communicate()
-    assert results(there) == results(here)
+    assert results(there) == quiet
