@@ -9,7 +9,6 @@ sessions, the tests do.
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from functools import partial
-from inspect import isawaitable
 from typing import Any
 
 import trio
@@ -34,6 +33,7 @@ from minicontroller.controller.handlers.controlled_shutdown import shut_down
 from minicontroller.controller.node.candidacy import election_of
 from minicontroller.controller.node.cluster_paths import keep, prepare
 from minicontroller.controller.node.node import Node
+from minicontroller.network.serving.api import response_of
 from minicontroller.network.serving.context import RequestContext, Routes
 from minicontroller.network.serving.dispatcher import Dispatcher
 from minicontroller.network.serving.routes import routed
@@ -87,9 +87,9 @@ class WireLink:
         assert not leftover
         if self._broker.broker_id in self._cluster.deaf:
             return error_answer(APIS[key], read, version, code=ErrorCode.STALE_CONTROLLER_EPOCH)
-        response: Any = by_key(member.node)[key].handler(context_for(member.node, key, version), read)
-        if isawaitable(response):
-            response = await response
+        response: Any = await response_of(
+            by_key(member.node)[key].handler(context_for(member.node, key, version), read)
+        )
         if isinstance(message, LeaderAndIsrRequest):
             self._lose(message, response)
         answer = KAFKA.encode_response(key, version, 7, response)
@@ -393,7 +393,7 @@ async def answer_of(node: Node, context: RequestContext, request: Any) -> Any:
     """
     route = routed(apis_of(node), node.cache, node.place.is_active).get(context.api_key)
     assert route is not None
-    return await route.handler(context, request)
+    return await response_of(route.handler(context, request))
 
 
 def context_for(node: Node, key: ApiKey, version: int) -> RequestContext:
