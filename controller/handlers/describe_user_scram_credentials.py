@@ -75,4 +75,5 @@ API = ServedApi(
     key=ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS,
     handler=handle,
     permissions=(DESCRIBE_CLUSTER,),
+    waits_for_update=True,
 )

@@ -8,7 +8,6 @@ NOTHING_TO_WAIT_FOR = {
     ApiKey.CONSUMER_GROUP_DESCRIBE: "nodes have no such groups",
     ApiKey.CONSUMER_GROUP_HEARTBEAT: "nodes have no such groups",
     ApiKey.DESCRIBE_CLUSTER: "no request changes which brokers live",
-    ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS: "Kafka's brokers answer from what they follow, too",
     ApiKey.LIST_TRANSACTIONS: "no transaction is kept",
     ApiKey.UPDATE_FEATURES: "every request is refused",
 }
