@@ -39,7 +39,7 @@ INQUIRY_SECONDS = 30.0  # Kafka's clients: request.timeout.ms
 
 
 class Shared(msgspec.Struct, frozen=True, kw_only=True):
-    """What the connections of all clients of one gateway share."""
+    """The parts of a gateway that the connections of all its clients share."""
 
     service: Service
     responses: Responses

@@ -52,7 +52,7 @@ KNOWN_CODES = frozenset(map(int, ErrorCode))
 
 
 class NotSeen(Refusal):
-    """What a request is about is not in the state that was read, which may be old."""
+    """The topic or resource of a request is not in the state that was read, which may be old."""
 
 
 class NotAsked(NotSeen):
@@ -68,8 +68,8 @@ class Part(msgspec.Struct, eq=False):
     places: list[Place]
     """Where the part stands in the request."""
     outcome: Outcome
-    """What becomes of the part, with the refusal if it goes no further. Its `awaited` delta is what
-    the part makes of its topic, as far as that is known.
+    """The judgement of the part, and its refusal if it goes no further. The `awaited` delta is the
+    effect on its topic, as far as that is known.
     """
     topic_id: bytes = NO_TOPIC_ID
     """The id of a topic that the request gives by its id alone."""
@@ -80,7 +80,7 @@ class Part(msgspec.Struct, eq=False):
     for what the cluster itself does because of the part.
     """
     first_refusal: Refusal | None = None
-    """What Kafka would refuse the part by before it asks a policy, as far as that is known."""
+    """The error by which Kafka refuses the part before it asks a policy, if one is known."""
     stated_form: IncrementalAlterConfigsResource | None = None
     """The element in a form that does not depend on what was read, if the request's own does."""
     before: Mapping[str, str] | NotKnownError | Refusal = NOTHING
@@ -166,7 +166,7 @@ def _of_partitions(change: Change, partitions: Sequence[int]) -> Change:
 
 
 class Effect(Enum):
-    """What requests of an API make of the topics that the mirror has."""
+    """The effect that requests of an API have on the topics of the mirror."""
 
     NONE = "none"
     STATED = "stated"

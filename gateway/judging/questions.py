@@ -1,5 +1,5 @@
-"""What the questions about one request share, and the replicas that new partitions would have, as
-far as a policy has to know them.
+"""The context of the policy questions about one request: its description, the cluster's defaults,
+and the replicas that a policy sees of new partitions.
 
 Rule: what a cluster may carry out is judged, also where a node of this program would refuse it or
 the cluster will. What every Kafka refuses goes there without a question, because its own answer

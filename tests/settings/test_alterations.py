@@ -27,7 +27,7 @@ Change = tuple[str, int, str | None]
 
 
 def changes(*wanted: Change, of: str = "1") -> IncrementalAlterConfigsResource:
-    """What IncrementalAlterConfigs names of the configs of a resource with this name."""
+    """The operations of an IncrementalAlterConfigs request on the configs of this resource."""
     return IncrementalAlterConfigsResource(0, of, [IncrementalAlterableConfig(*each) for each in wanted])
 
 

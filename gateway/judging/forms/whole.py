@@ -30,7 +30,7 @@ class Named(msgspec.Struct, frozen=True):
     identity: Callable[[str], Hashable] = str
     """Returns the same for all forms of a name."""
     without_row: int = ErrorCode.REQUEST_TIMED_OUT
-    """What became of a part that has no row."""
+    """The error code of a part for which the response has no row."""
 
 
 class WholeForm(Form, frozen=True, eq=False, kw_only=True):
