@@ -149,7 +149,8 @@ it.
 
 A callable that is set on the same znode again before it was called is still called once. A watch
 outlives a lost connection: if its znode changed meanwhile, it is called after
-`SessionState.CONNECTED`. When the session expires its watches are dropped without a call.
+`SessionState.CONNECTED`. So is each on a znode that is there if the server may have lost data. When
+the session expires its watches are dropped without a call.
 """
 
 

@@ -5,7 +5,7 @@ strings for each operation; here an operation is a packed header and its parts. 
 ZooKeeper's (`ZooDefs.OpCode` and `KeeperException.Code`).
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from struct import Struct
 from typing import Any
 
@@ -30,7 +30,7 @@ from .base import (
 )
 
 CREATE, DELETE, EXISTS, GET_DATA, SET_DATA = 1, 2, 3, 4, 5
-GET_CHILDREN, SYNC, GET_CHILDREN_WITH_STAT, CHECK, MULTI, MULTI_READ = 8, 9, 12, 13, 14, 22
+GET_CHILDREN, SYNC, CHECK, MULTI, MULTI_READ, SET_WATCHES = 8, 9, 13, 14, 22, 101
 ERROR_RESULT = -1
 EPHEMERAL, SEQUENTIAL = 1, 2
 
@@ -72,6 +72,7 @@ ERRORS: dict[int, type[StoreError]] = {
 }
 
 INT = FRAME_SIZE = Struct("!i")
+LONG = Struct("!q")
 REQUEST_HEADER = Struct("!iii")  # size, xid, type
 REPLY_HEADER = Struct("!iqi")  # xid, zxid, error
 HEADER = Struct("!iBi")  # type, done, error
@@ -256,9 +257,21 @@ def decode_event(buffer: bytes, offset: int) -> tuple[ZnodeChange | None, str]:
     return CHANGES.get(number), buffer[start : start + length].decode()
 
 
-def children_zxid(answer: bytes) -> int:
-    """Return the transaction that last changed the list of children, from the stat that ends the
-    answer.
+def encode_set_watches(
+    since: int, *, there: Iterable[str] = (), absent: Iterable[str] = (), listed: Iterable[str] = ()
+) -> bytes:
+    """Encode the body of a request that sets watches on znodes that are there, on znodes that are
+    missing, and on lists of children. The server at once sends the event of each that a transaction
+    behind `since` has changed.
     """
-    zxid: int = STAT.unpack_from(answer, len(answer) - STAT.size)[-1]
+    parts = [LONG.pack(since)]
+    for paths in (there, absent, listed):
+        encoded = [encode_string(path) for path in paths]
+        parts += INT.pack(len(encoded)), *encoded
+    return b"".join(parts)
+
+
+def zxid_of(frame: bytes) -> int:
+    """Return the newest transaction that an answer shows."""
+    zxid: int = REPLY_HEADER.unpack_from(frame)[1]
     return zxid

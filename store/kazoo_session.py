@@ -43,7 +43,10 @@ NONCE_BYTES = 24
 class SessionOwner(Protocol):
     """Who hears of a session; each method is called in the event loop, in order."""
 
-    def connected(self, connection: ServerConnection, session_id: int) -> None: ...
+    def connected(self, connection: ServerConnection, session_id: int, *, may_be_behind: bool) -> None:
+        """The session is open on this connection, to a server that may be behind what the session
+        has seen before.
+        """
 
     def received(self, connection: ServerConnection, frames: list[bytes]) -> None:
         """The server has sent these frames, without their sizes, on this connection."""
@@ -148,7 +151,8 @@ class KazooSession:
         self._tell_connected(connection)
 
     def _tell_connected(self, connection: ServerConnection) -> None:
-        self._post(partial(self._owner.connected, connection, self._client.client_id[0]))
+        may_be_behind = self._client.last_zxid == 0
+        self._post(partial(self._owner.connected, connection, self._client.client_id[0], may_be_behind=may_be_behind))
 
     def _accept_older_data(self) -> None:
         """Have servers be asked that know less than the last one did, once the session must be

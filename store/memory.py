@@ -34,7 +34,7 @@ from .base import (
 )
 from .loop_queue import LoopQueue
 from .memory_transaction import APPLY, Transaction, Znode, parent_of
-from .watches import WatchTable
+from .watches import WatchTable, keep
 
 
 class MemoryTree:
@@ -100,7 +100,7 @@ class MemoryTree:
             raise
         self.zxid = transaction.zxid
         for session in self.sessions.values():
-            if session.watches.data or session.watches.children:
+            if session.watches:
                 session.notice(transaction.changes)
         return results
 
@@ -150,7 +150,7 @@ class MemoryStore:
         self._require_session()
         if watch is not None:
             self._loop.attach()
-            self.watches.data.setdefault(path, {})[watch] = 0
+            keep(self.watches.there if path in self.tree.nodes else self.watches.absent, path, watch)
         return self._entry(path)
 
     async def get_many(self, paths: Sequence[str], watch: Watch | None = None) -> list[Entry | None]:
@@ -160,7 +160,7 @@ class MemoryStore:
             self._loop.attach()
             for path, entry in zip(paths, entries, strict=True):
                 if entry is not None:
-                    self.watches.data.setdefault(path, {})[watch] = 0
+                    keep(self.watches.there, path, watch)
         return entries
 
     def forget(self, watch: Watch) -> None:
@@ -173,7 +173,7 @@ class MemoryStore:
             raise NodeMissing(f"{path} does not exist", path=path)
         if watch is not None:
             self._loop.attach()
-            self.watches.children.setdefault(path, {})[watch] = 0
+            keep(self.watches.listed, path, watch)
         return names
 
     async def children_many(self, paths: Sequence[str]) -> list[list[str] | None]:
@@ -225,11 +225,11 @@ class MemoryStore:
 
     def notice(self, changes: Sequence[tuple[str, ZnodeChange, str]]) -> None:
         """Call the watches on znodes that a commit has changed, in the order of the changes."""
-        watched = self.watches.data, self.watches.children
+        watched = self.watches
         for path, change, parent in changes:
-            if path in watched[0] or path in watched[1]:
+            if path in watched.there or path in watched.absent or path in watched.listed:
                 self._wake(path, change)
-            if parent in watched[1]:
+            if parent in watched.listed:
                 self._wake(parent, ZnodeChange.CHILDREN)
 
     def _wake(self, path: str, change: ZnodeChange) -> None:

@@ -4,15 +4,16 @@ Rule: nothing is sent twice, and nothing is sent in another session than the cal
 asked. So a request is written to the one connection that the event loop has heard of, which belongs
 to one session, and is never repeated: a connection that is lost fails what was under way on it.
 
-ZooKeeper's watches are set by a connection. They are kept here, and after a reconnection they are
-set again by a read that also tells what has changed meanwhile.
+ZooKeeper's watches belong to a connection. They are kept here, and after a reconnection they are
+set again with the last transaction that this session has seen, so that the server sends the events
+of what has changed since.
 """
 
 import contextlib
 import logging
 import ssl
 from collections import deque
-from collections.abc import Callable, Coroutine, Iterable, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
 from functools import partial
 from types import TracebackType
 from typing import Any, Self
@@ -23,7 +24,6 @@ from . import jute
 from .base import (
     HIDDEN,
     MAX_COMMIT_BYTES,
-    AccessDenied,
     Answered,
     CommitTooLarge,
     Create,
@@ -49,8 +49,8 @@ from .watches import KeptWatches
 
 log = logging.getLogger("minicontroller.store")
 
-READS_IN_ONE = 256
-"""Znodes in one multi-read."""
+ZNODES_IN_ONE = 256
+"""Znodes in one request that reads or watches many."""
 REQUESTS_IN_FLIGHT = 8
 RESTART_PAUSE_SECONDS = 1.0
 """The pause before another try when kazoo ended by itself."""
@@ -84,6 +84,10 @@ class ZooKeeperStore:
         self._session_id = 0
         self._connection: ServerConnection | None = None
         """The connection that requests are sent on; None while the session is not connected."""
+        self._seen_zxid = 0
+        """The newest transaction that an answer showed. All events of those up to it have come,
+        since the first requests on a connection set the watches.
+        """
         self._closed = False
         self._is_refused = False
         """Whether the last session ended because the server refused this node's identity."""
@@ -167,9 +171,10 @@ class ZooKeeperStore:
         return lambda: self._listeners.remove(listener)
 
     async def get(self, path: str, watch: Watch | None = None) -> Entry | None:
-        reading = self._read(jute.GET_DATA, path, watched=False) if watch is None else self._read_watched(path, watch)
+        reading = self._read(jute.GET_DATA, path, watched=watch is not None)
         guard: Reply | None = None
         if watch is not None:
+            reading.on_arrival = partial(self._watches.data_read, path, watch, reading)
             # Reading sets no watch on a znode that is missing; asking whether it exists does.
             guard = self._read(jute.EXISTS, path, watched=True)
             guard.on_arrival = partial(self._watches.absence_read, path, watch, reading)
@@ -181,29 +186,14 @@ class ZooKeeperStore:
             return None
 
     async def get_many(self, paths: Sequence[str], watch: Watch | None = None) -> list[Entry | None]:
-        if watch is None:
-            return await self._many(jute.GET_DATA, paths)
-        readings = [self._read_watched(path, watch) for path in paths]  # a multi-read sets no watches
-        try:
-            return [await entry_of(reading) for reading in readings]
-        except BaseException:
-            for reading in readings:
-                reading.abandoned = True
-            raise
-
-    def _read_watched(self, path: str, watch: Watch) -> Reply:
-        reading = self._read(jute.GET_DATA, path, watched=True)
-        reading.on_arrival = partial(self._watches.data_read, path, watch, reading)
-        return reading
+        return await self._many(jute.GET_DATA, paths, watch)
 
     def forget(self, watch: Watch) -> None:
         self._watches.forget(watch)
 
     async def children(self, path: str, watch: Watch | None = None) -> list[str]:
-        if watch is None:
-            reading = self._read(jute.GET_CHILDREN, path, watched=False)
-        else:
-            reading = self._read(jute.GET_CHILDREN_WITH_STAT, path, watched=True)
+        reading = self._read(jute.GET_CHILDREN, path, watched=watch is not None)
+        if watch is not None:
             reading.on_arrival = partial(self._watches.children_read, path, watch, reading)
         return jute.decode_names(*await reading.body())[0]
 
@@ -275,37 +265,62 @@ class ZooKeeperStore:
         self._connection.request(kind, body, reply)
         return reply
 
-    async def _many(self, kind: int, paths: Sequence[str]) -> list[Any]:
-        """Read many znodes in parts, several of them under way at a time."""
-        parts = [paths[start : start + READS_IN_ONE] for start in range(0, len(paths), READS_IN_ONE)]
+    async def _many(self, kind: int, paths: Sequence[str], watch: Watch | None = None) -> list[Any]:
+        """Read many znodes in parts, several of them under way at a time. A multi-read sets no
+        watches: they are set behind it, from the transaction that it shows.
+        """
         under_way: deque[tuple[Reply, Sequence[str]]] = deque()
+        watching: list[Reply] = []
         results: list[Any] = []
-        for part in parts:
+
+        async def arrives(reply: Reply, part: Sequence[str]) -> None:
+            frame, start = await reply.body()
+            found = jute.decode_multi_read(kind, frame, start, part)
+            results.extend(found)
+            if watch is not None:
+                there = [path for path, entry in zip(part, found, strict=True) if entry not in (None, HIDDEN)]
+                if there:
+                    watching.append(self._watch_since(jute.zxid_of(frame), there, watch))
+
+        for part in parts_of(paths):
             if len(under_way) == REQUESTS_IN_FLIGHT:
-                results += await part_of(kind, *under_way.popleft())
+                await arrives(*under_way.popleft())
             body = jute.encode_multi_read(kind, part, self._full)
             under_way.append((self._send(jute.MULTI_READ, body, part[0]), part))
         for reply, part in under_way:
-            results += await part_of(kind, reply, part)
+            await arrives(reply, part)
+        for reply in watching:
+            await reply.wait()
         return results
+
+    def _watch_since(self, zxid: int, there: Sequence[str], watch: Watch) -> Reply:
+        """Have this watch called for each of these znodes that changes behind a transaction."""
+        reply = self._send(jute.SET_WATCHES, jute.encode_set_watches(zxid, there=map(self._full, there)), "")
+        reply.on_arrival = partial(self._watches.many_set, there, watch)
+        self._watches.keep_many(there, watch)  # the events of what has changed come before the answer
+        return reply
 
     # ------------------------------------------------------------------ news of the session
 
-    def connected(self, connection: ServerConnection, session_id: int) -> None:
+    def connected(self, connection: ServerConnection, session_id: int, *, may_be_behind: bool) -> None:
         if self._closed:
             return
         self._connection, self._session_id = connection, session_id
         self._session = SessionState.CONNECTED
         self._connected.set()
+        if may_be_behind:
+            self._seen_zxid = 0  # then every watch is called
         self._watch_again()
         self._announce(SessionState.CONNECTED)
 
     def received(self, connection: ServerConnection, frames: list[bytes]) -> None:
         for frame in frames:
-            xid, _, error = jute.REPLY_HEADER.unpack_from(frame)
+            xid, zxid, error = jute.REPLY_HEADER.unpack_from(frame)
             if xid == jute.WATCH_XID:
                 self._fire(frame)
                 continue
+            if zxid > 0:
+                self._seen_zxid = zxid
             reply = connection.take_reply(xid)
             if reply is None:
                 log.error("ZooKeeper answers out of order: connecting again")
@@ -356,32 +371,19 @@ class ZooKeeperStore:
             self._watches.fire(path[len(self._chroot) :] or "/", change)
 
     def _watch_again(self) -> None:
-        try:
-            for path in self._watches.data:
-                self._read(jute.EXISTS, path, watched=True).on_arrival = partial(self._watches.compare_data, path)
-            for path in self._watches.children:
-                reply = self._read(jute.GET_CHILDREN_WITH_STAT, path, watched=True)
-                reply.on_arrival = partial(self._watches.compare_children, path)
-        except (StoreUnavailable, SessionExpired):
-            # Lost again before the loop heard of it: the next connection does it.
-            return
+        with contextlib.suppress(SessionExpired):  # it was given up before the loop heard of the connection
+            for kind, paths in self._watches.by_kind():
+                for part in parts_of(paths):
+                    body = jute.encode_set_watches(self._seen_zxid, **{kind: map(self._full, part)})
+                    self._send(jute.SET_WATCHES, body, "")
 
     def _announce(self, state: SessionState) -> None:
         for listener in tuple(self._listeners):
             listener(state)
 
 
-async def entry_of(reading: Reply) -> Entry | None:
-    try:
-        return jute.decode_entry(*await reading.body())[0]
-    except NodeMissing:
-        return None
-    except AccessDenied:
-        return HIDDEN
-
-
-async def part_of(kind: int, reply: Reply, paths: Sequence[str]) -> list[Any]:
-    return jute.decode_multi_read(kind, *await reply.body(), paths)
+def parts_of(paths: Sequence[str]) -> Iterator[Sequence[str]]:
+    return (paths[start : start + ZNODES_IN_ONE] for start in range(0, len(paths), ZNODES_IN_ONE))
 
 
 def _check_chroot(chroot: str) -> None:
@@ -403,9 +405,7 @@ def report(answered: Answered, operations: Sequence[Operation], answer: Body | S
         answered(answer)
     else:
         assert answer is not None, "a multi has an answer"
-        frame, _ = answer
-        _, zxid, _ = jute.REPLY_HEADER.unpack_from(frame)
-        answered(jute.refusal_in_multi(*answer, operations) or zxid)
+        answered(jute.refusal_in_multi(*answer, operations) or jute.zxid_of(answer[0]))
 
 
 async def refused(error: StoreError) -> list[Result]:

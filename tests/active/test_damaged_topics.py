@@ -232,7 +232,7 @@ async def test_a_former_controller_watches_no_topic(cluster: SmallCluster, autoj
         await trio.sleep(1)
     stores = [member.store for member in cluster.members.values()]
     watches = [
-        len(each.watches.data.get(path, {}))
+        len(each.watches.there.get(path, {}))
         for each in stores
         if isinstance(each, MemoryStore)
         for path in (PATH, layout.topic_config_path("t"))

@@ -11,6 +11,7 @@ from minicontroller.store.base import (
     CommitTooLarge,
     Create,
     Delete,
+    Entry,
     NodeExists,
     NodeMissing,
     NodeNotEmpty,
@@ -275,6 +276,34 @@ async def test_a_data_watch_fires_once(world: World, store: Store) -> None:
     await store.get("/a", watcher)
     await other.commit([Delete("/a/child"), Delete("/a")])
     assert await watcher.next() == WatchEvent("/a", ZnodeChange.DELETED)
+
+
+async def test_many_are_watched_from_the_read_on(world: World, store: Store) -> None:
+    """Znodes that another session changes while they are read show the change or call the watch,
+    once; what is missing is not watched.
+    """
+    other = await world.open()
+    paths = [f"/{i}" for i in range(600)]
+    await store.commit([Create(path) for path in paths])
+    watcher = Watcher()
+    entries: list[Entry | None] = []
+
+    async def read() -> None:
+        entries.extend(await store.get_many([*paths, "/missing"], watcher))
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(read)
+        for path in reversed(paths):
+            await other.commit([SetData(path, b"1")])
+    await other.commit([Create("/missing")])
+    await settle(store)
+    told = [event.path for event in watcher.events]
+    shown = [path for path, entry in zip(paths, entries, strict=False) if entry and entry.data == b"1"]
+    assert sorted(told + shown) == sorted(paths)
+    assert {event.change for event in watcher.events} <= {ZnodeChange.DATA}
+    await other.commit([Delete(path) for path in paths])
+    await settle(store)
+    assert [event.path for event in watcher.events[len(told) :]] == shown
 
 
 async def test_a_watch_on_nothing_fires_at_creation(world: World, store: Store) -> None:

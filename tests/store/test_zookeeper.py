@@ -20,6 +20,8 @@ from minicontroller.store.base import (
     SetData,
     StoreError,
     StoreUnavailable,
+    WatchEvent,
+    ZnodeChange,
     listed_below,
 )
 from minicontroller.store.watchdog import run_watchdog
@@ -79,17 +81,28 @@ async def test_without_a_chroot_paths_are_the_server_s(zookeeper: ZooKeeperServe
 
 
 async def test_ten_thousand_znodes_take_few_requests(zookeeper: ZooKeeperServer, chroot: str) -> None:
-    """Loading a large cluster is some dozens of requests, not one for each znode."""
+    """Loading a large cluster is some dozens of requests, not one for each znode; so is watching
+    it, and watching it again on another connection.
+    """
+    paths, watcher = [f"/{i}" for i in range(10_000)], Watcher()
 
     def received() -> int:
         return next(int(line.split()[1]) for line in zookeeper.status().splitlines() if line.startswith("Received"))
 
-    async with ZooKeeperStore(zookeeper.connect + chroot) as store:
-        for start in range(0, 10_000, 2_500):
-            await store.commit([Create(f"/{i}", b"x" * 50) for i in range(start, start + 2_500)])
-        before = received()
-        entries = await store.get_many([f"/{i}" for i in range(10_000)])
-        assert received() - before < 100
+    with Proxy(zookeeper.port) as proxy:
+        async with ZooKeeperStore(proxy.connect + chroot) as store:
+            for start in range(0, 10_000, 2_500):
+                await store.commit([Create(path, b"x" * 50) for path in paths[start : start + 2_500]])
+            before = received()
+            entries = await store.get_many(paths, watcher)
+            assert received() - before < 100
+            proxy.cut()
+            await reaches(store, SessionState.SUSPENDED)
+            proxy.mend()
+            await reaches(store, SessionState.CONNECTED)
+            await store.commit([SetData(paths[-1], b"y")])
+            assert (await watcher.next()).path == paths[-1]
+            assert received() - before < 200
     assert sum(entry is not None and entry.data == b"x" * 50 for entry in entries) == 10_000
 
 
@@ -153,6 +166,30 @@ async def test_a_server_s_restart_keeps_the_session(own_server: ZooKeeperServer)
         await reaches(store, SessionState.CONNECTED)
         assert store.session_id == session_id
         assert await store.children("/") == ["e"]
+
+
+async def test_a_server_that_may_have_lost_data_calls_the_watches(own_server: ZooKeeperServer) -> None:
+    """A session that outlives its time, since the servers were away, finds perhaps an older state:
+    every watch on a znode is called.
+    """
+    data, children, absent = Watcher(), Watcher(), Watcher()
+    async with ZooKeeperStore(own_server.connect, session_timeout_ms=1_000) as store:
+        session_id = store.session_id
+        await store.commit([Create("/a"), Create("/a/b")])
+        await store.get("/a", data)
+        await store.children("/a", children)
+        await store.get("/absent", absent)
+        own_server.kill()
+        await reaches(store, SessionState.SUSPENDED)
+        with trio.fail_after(PATIENCE_SECONDS):
+            while store._kazoo._client.last_zxid:  # noqa: ASYNC110
+                await trio.sleep(0.05)
+        await trio.to_thread.run_sync(own_server.start)
+        await reaches(store, SessionState.CONNECTED)
+        assert store.session_id == session_id
+        assert await data.next() == WatchEvent("/a", ZnodeChange.DATA)
+        assert await children.next() == WatchEvent("/a", ZnodeChange.CHILDREN)
+        assert absent.events == []
 
 
 async def test_a_server_that_lost_its_data_gets_a_new_session(own_server: ZooKeeperServer) -> None:
