@@ -128,7 +128,8 @@ def _limited(request: Any) -> Iterator[Row]:
         for kind, each in entity:
             yield f"the type {kind} of the entity {name}", each
         for operation in entry.ops:
-            yield f"the quota {operation.key} of {name}", None if operation.remove else operation.value
+            value = None if operation.remove else repr(operation.value)  # NaN does not equal itself
+            yield f"the quota {operation.key} of {name}", value
         yield f"the entity {name}", number  # some releases carry out the first, and answer for the second
 
 

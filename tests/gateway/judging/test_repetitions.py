@@ -2,10 +2,18 @@
 gateway, by the recording of what three releases do.
 """
 
+import math
 from typing import Any
 
 from minicontroller.gateway.judging.forms import FORMS
+from minicontroller.protocol.api_keys import ApiKey
 from minicontroller.protocol.header import RequestHeader
+from minicontroller.protocol.messages.alter_client_quotas import (
+    AlterClientQuotasRequest,
+    ClientQuotaAlteration,
+    ClientQuotaOperation,
+)
+from minicontroller.protocol.messages.describe_client_quotas import DescribedQuotaEntity
 from minicontroller.protocol.registry import KAFKA
 from tests.conformance.releases.kafkas import read
 from tests.conformance.releases.repeated_cases import CASES, Repeated
@@ -84,6 +92,13 @@ def test_rows_that_agree_go_on() -> None:
     ]
     assert {case.api for case in agreeing} == set(AGREE)
     assert [case.name for case in agreeing if refused_here(case)] == []
+
+
+def test_a_quota_of_no_number_is_one_change() -> None:
+    """A quota that is NaN, which does not equal itself, is no contradiction: Kafka 3.9 takes it."""
+    wanted = ClientQuotaOperation("request_percentage", math.nan)
+    request = AlterClientQuotasRequest([ClientQuotaAlteration([DescribedQuotaEntity("user", "u")], [wanted])])
+    assert FORMS[ApiKey.ALTER_CLIENT_QUOTAS].contradiction(request) is None
 
 
 def test_the_recording_is_of_these_cases() -> None:
