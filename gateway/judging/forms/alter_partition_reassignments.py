@@ -21,7 +21,7 @@ from ....protocol.messages.alter_partition_reassignments import (
 )
 from ..judged import Effect, Judged, NotSeen, Part, Row
 from ..questions import QuestionContext
-from .parted import PartedForm, inquire, seen_topic
+from .parted import PartedForm, inquire, names_no_partition, seen_topic
 
 
 def _plan(context: QuestionContext, part: Part, _wanted: ReassignableTopic, image: Image) -> None:
@@ -68,6 +68,7 @@ FORM = PartedForm(
     key=ApiKey.ALTER_PARTITION_REASSIGNMENTS,
     fields=("topics",),
     ask=_plan,
+    impossible=names_no_partition,
     effect=Effect.STATED,
     asked_rows=_asked_rows,
     inquire=partial(inquire, _of_no_topics),

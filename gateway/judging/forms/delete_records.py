@@ -13,7 +13,7 @@ from ....protocol.error_codes import ErrorCode
 from ....protocol.messages.delete_records import DeleteRecordsPartition, DeleteRecordsTopic
 from ..judged import Judged, Part, Row
 from ..questions import QuestionContext
-from .parted import PartedForm, inquire, seen_topic
+from .parted import PartedForm, inquire, names_no_partition, seen_topic
 
 NO_PARTITION = 2**31 - 1
 """The index of a partition that no topic has."""
@@ -39,6 +39,7 @@ FORM = PartedForm(
     key=ApiKey.DELETE_RECORDS,
     fields=("topics",),
     ask=_plan,
+    impossible=names_no_partition,
     told_once=frozenset(ErrorCode),
     asked_rows=_rows,
     knows_policies=KNOWS_POLICIES,

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from random import Random
 from typing import Any
 
+import msgspec
 import pytest
 import trio
 
@@ -121,6 +122,21 @@ async def test_a_topic_that_is_there_unseen(key: ApiKey, nursery: trio.Nursery, 
     response = await gateway.ask(cluster, key, REQUESTS[key](["new"]), BROKERS[0])
     assert set(error_codes(FORMS[key].spec, response)) == {ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}
     assert cluster.deeds == []
+
+
+@pytest.mark.parametrize("key", [ApiKey.ALTER_PARTITION_REASSIGNMENTS, ApiKey.DELETE_RECORDS], ids=lambda key: key.name)
+async def test_who_names_no_partition_is_answered_by_the_cluster(
+    key: ApiKey, nursery: trio.Nursery, autojump_clock: object
+) -> None:
+    """A request that names no partition of a topic goes on, whether the topic is seen or not."""
+    cluster = RightlessCluster()
+    gateway = Gateway(cluster, nursery)
+    await gateway.begin()
+    request = REQUESTS[key](["missing"])
+    (topic,) = request.topics
+    request = msgspec.structs.replace(request, topics=[msgspec.structs.replace(topic, partitions=[])])
+    await gateway.ask(cluster, key, request, BROKERS[0])
+    assert cluster.asked == [request]
 
 
 async def test_a_gateway_that_observes_asks_nothing(nursery: trio.Nursery, autojump_clock: object) -> None:
