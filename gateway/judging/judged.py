@@ -196,6 +196,15 @@ def no_rows(_request: Any) -> Iterable[Row]:
     return ()
 
 
+def rows_of_partitions(wanted: Callable[[Any], Hashable]) -> Callable[[Any], Iterable[Row]]:
+    """Return the `asked_rows` of an API whose topics name partitions, each of which wants this."""
+    return lambda request: (
+        (f"partition {each.partition_index} of the topic {topic.name}", wanted(each))
+        for topic in request.topics
+        for each in topic.partitions
+    )
+
+
 class Form(msgspec.Struct, frozen=True, eq=False, kw_only=True):
     """All that the gateway has to know of an API whose requests it judges: how a request is divided
     into parts, what the policy is asked about them, and what the cluster's answer means.

@@ -19,6 +19,12 @@ from tests.conformance.differences import (
 from tests.conformance.scenario import SILENT
 from tests.support.wire import Body
 
+Asked = Mapping[str, Any]
+Refused = Callable[[Asked, Sequence[Body], Body], list[Body]]
+"""Returns the rows of a response, if all are refused by this refusal, by the request and the rows
+that are recorded.
+"""
+
 
 def fewer_apis(_case: Case, recorded: Any) -> Any:
     """Some of the broker's APIs, in some of its versions."""
@@ -75,11 +81,11 @@ def in_any_order(rows: Sequence[Body]) -> Callable[[Any], bool]:
     return are_these
 
 
-def topics_not_created(_asked: Body, recorded: Sequence[Body], refusal: Body) -> list[Body]:
+def topics_not_created(_asked: Asked, recorded: Sequence[Body], refusal: Body) -> list[Body]:
     return [{**row, "num_partitions": -1, "replication_factor": -1, "configs": [], **refusal} for row in recorded]
 
 
-def replicas_not_moved(asked: Body, _recorded: Sequence[Body], refusal: Body) -> list[Body]:
+def replicas_not_moved(asked: Asked, _recorded: Sequence[Body], refusal: Body) -> list[Body]:
     return [
         {
             "topic_name": topic["name"],
@@ -92,12 +98,12 @@ def replicas_not_moved(asked: Body, _recorded: Sequence[Body], refusal: Body) ->
     ]
 
 
-def of_partitions(*fields: str) -> Callable[[Body, Sequence[Body], Body], list[Body]]:
+def of_partitions(*fields: str) -> Refused:
     """Return a row for each topic of the request, in it one for each partition with these fields of
     the refusal.
     """
 
-    def rows(asked: Body, _recorded: Sequence[Body], refusal: Body) -> list[Body]:
+    def rows(asked: Asked, _recorded: Sequence[Body], refusal: Body) -> list[Body]:
         told = {field: refusal[field] for field in fields}
         return [
             {
@@ -110,16 +116,16 @@ def of_partitions(*fields: str) -> Callable[[Body, Sequence[Body], Body], list[B
     return rows
 
 
-def records_not_deleted(_asked: Body, recorded: Sequence[Body], refusal: Body) -> list[Body]:
+def records_not_deleted(_asked: Asked, recorded: Sequence[Body], refusal: Body) -> list[Body]:
     told = {"low_watermark": -1, "error_code": refusal["error_code"]}
     return [{**row, "partitions": [{**each, **told} for each in row["partitions"]]} for row in recorded]
 
 
-def quotas_not_altered(asked: Body, _recorded: Sequence[Body], refusal: Body) -> list[Body]:
+def quotas_not_altered(asked: Asked, _recorded: Sequence[Body], refusal: Body) -> list[Body]:
     return [{"entity": entry["entity"], **refusal} for entry in asked["entries"]]
 
 
-REFUSED_ROWS: Mapping[str, tuple[str, Callable[[Body, Sequence[Body], Body], list[Body]]]] = {
+REFUSED_ROWS: Mapping[str, tuple[str, Refused]] = {
     "AlterClientQuotas": ("entries", quotas_not_altered),
     "AlterPartitionReassignments": ("responses", of_partitions("error_code", "error_message")),
     "AlterReplicaLogDirs": ("results", replicas_not_moved),
@@ -127,9 +133,7 @@ REFUSED_ROWS: Mapping[str, tuple[str, Callable[[Body, Sequence[Body], Body], lis
     "DeleteRecords": ("topics", records_not_deleted),
     "OffsetCommit": ("topics", of_partitions("error_code")),
 }
-"""The field of a response that has its rows, and what they are if all of them are refused, by the
-request and the rows that are recorded.
-"""
+"""The field of a response that has its rows, and these rows, by the API."""
 
 
 def first_partition(**fields: Any) -> Adapt:

@@ -19,9 +19,9 @@ from ....protocol.messages.alter_partition_reassignments import (
     ReassignableTopic,
     ReassignableTopicResponse,
 )
-from ..judged import Effect, Judged, NotSeen, Part, Row
+from ..judged import Effect, Judged, NotSeen, Part, rows_of_partitions
 from ..questions import QuestionContext
-from .parted import PartedForm, inquire, names_no_partition, seen_topic
+from .parted import PartedForm, inquire, seen_topic
 
 
 def _plan(context: QuestionContext, part: Part, _wanted: ReassignableTopic, image: Image) -> None:
@@ -47,13 +47,6 @@ def _reassigned(partition: Partition, wanted: Sequence[int] | None, live: frozen
     return reassignment.reassign(partition, replicas, live) if replicas else partition
 
 
-def _asked_rows(request: Any) -> Iterator[Row]:
-    for topic in request.topics:
-        for each in topic.partitions:
-            wanted = None if each.replicas is None else tuple(each.replicas)
-            yield f"partition {each.partition_index} of the topic {topic.name}", wanted
-
-
 def _of_no_topics(judged: Judged, _parts: Sequence[Part]) -> Any:
     """Return a request of which only the right to send it is checked, that to alter the cluster."""
     return msgspec.structs.replace(judged.request, topics=[])
@@ -68,9 +61,9 @@ FORM = PartedForm(
     key=ApiKey.ALTER_PARTITION_REASSIGNMENTS,
     fields=("topics",),
     ask=_plan,
-    impossible=names_no_partition,
+    impossible=lambda topic: not topic.partitions,
     effect=Effect.STATED,
-    asked_rows=_asked_rows,
+    asked_rows=rows_of_partitions(lambda each: None if each.replicas is None else tuple(each.replicas)),
     inquire=partial(inquire, _of_no_topics),
     own_rows=Rows(
         "responses",

@@ -1,6 +1,6 @@
 """DeleteRecords at the gateway."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -11,9 +11,9 @@ from ....cluster.image import Image
 from ....protocol.api_keys import ApiKey
 from ....protocol.error_codes import ErrorCode
 from ....protocol.messages.delete_records import DeleteRecordsPartition, DeleteRecordsTopic
-from ..judged import Judged, Part, Row
+from ..judged import Judged, Part, rows_of_partitions
 from ..questions import QuestionContext
-from .parted import PartedForm, inquire, names_no_partition, seen_topic
+from .parted import PartedForm, inquire, seen_topic
 
 NO_PARTITION = 2**31 - 1
 """The index of a partition that no topic has."""
@@ -22,12 +22,6 @@ NO_PARTITION = 2**31 - 1
 def _plan(context: QuestionContext, part: Part, _wanted: Any, image: Image) -> None:
     with seen_topic(part, image) as topic:
         part.plan(context.asked.delete_records(topic.name, part.change.delete_records_offsets or {}))
-
-
-def _rows(request: Any) -> Iterator[Row]:
-    for topic in request.topics:
-        for each in topic.partitions:
-            yield f"partition {each.partition_index} of the topic {topic.name}", each.offset
 
 
 def _of_no_partition(judged: Judged, parts: Sequence[Part]) -> Any:
@@ -39,9 +33,9 @@ FORM = PartedForm(
     key=ApiKey.DELETE_RECORDS,
     fields=("topics",),
     ask=_plan,
-    impossible=names_no_partition,
+    impossible=lambda topic: not topic.partitions,
     told_once=frozenset(ErrorCode),
-    asked_rows=_rows,
+    asked_rows=rows_of_partitions(lambda each: each.offset),
     knows_policies=KNOWS_POLICIES,
     retried_as=ErrorCode.NOT_LEADER_OR_FOLLOWER,
     inquire=partial(inquire, _of_no_partition),

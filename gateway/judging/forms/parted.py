@@ -31,10 +31,6 @@ def by_name(thing: Any) -> Hashable:
     return ("name", thing.name)
 
 
-def names_no_partition(topic: Any) -> bool:
-    return not topic.partitions
-
-
 class PartedForm(Form, frozen=True, eq=False, kw_only=True):
     """The form of an API whose requests are judged part by part."""
 

@@ -18,7 +18,7 @@ from ....admin.requested_changes import requested_changes
 from ....cluster.image import Image
 from ....protocol.api_keys import ApiKey
 from ....protocol.error_codes import ErrorCode
-from ..judged import Form, Part, Row
+from ..judged import Form, Part, Row, rows_of_partitions
 from ..questions import QuestionContext
 
 
@@ -114,13 +114,6 @@ def _moved(request: Any) -> Iterator[Row]:
                 yield f"partition {partition} of the topic {topic.name}", directory.path
 
 
-def _committed(request: Any) -> Iterator[Row]:
-    for topic in request.topics:
-        for each in topic.partitions:
-            wanted = each.committed_offset, each.committed_leader_epoch, each.committed_metadata
-            yield f"partition {each.partition_index} of the topic {topic.name}", wanted
-
-
 def _limited(request: Any) -> Iterator[Row]:
     for number, entry in enumerate(request.entries):
         entity = sorted((each.entity_type, each.entity_name or "<default>") for each in entry.entity)
@@ -146,7 +139,13 @@ FORMS = (
     WholeForm(key=ApiKey.RENEW_DELEGATION_TOKEN),
     WholeForm(key=ApiKey.EXPIRE_DELEGATION_TOKEN),
     WholeForm(key=ApiKey.DELETE_GROUPS, named=Named(lambda row: row.group_id), retried_as=COORDINATED),
-    WholeForm(key=ApiKey.OFFSET_COMMIT, asked_rows=_committed, retried_as=COORDINATED),
+    WholeForm(
+        key=ApiKey.OFFSET_COMMIT,
+        asked_rows=rows_of_partitions(
+            lambda each: (each.committed_offset, each.committed_leader_epoch, each.committed_metadata)
+        ),
+        retried_as=COORDINATED,
+    ),
     WholeForm(key=ApiKey.OFFSET_DELETE, retried_as=COORDINATED),
     WholeForm(key=ApiKey.ALTER_REPLICA_LOG_DIRS, named=Named(lambda row: row.topic_name), asked_rows=_moved),
 )
