@@ -47,14 +47,15 @@ class Link:
 
     def __init__(self, node: Node, deaf: set[int]) -> None:
         self.versions = ControlVersions()
-        self._node = node
+        self._number = node.broker_id
+        self._client = Client(node, handlers=APIS, peer=True)
         self._deaf = deaf
 
     async def request(self, message: ControlRequest) -> object:
         await trio.lowlevel.checkpoint()
-        if self._node.broker_id in self._deaf:
+        if self._number in self._deaf:
             await trio.sleep_forever()
-        return await Client(self._node, handlers=APIS, peer=True).ask(message, self.versions.of(message))
+        return await self._client.ask(message, self.versions.of(message))
 
     async def aclose(self) -> None:
         await trio.lowlevel.checkpoint()
@@ -74,6 +75,7 @@ class Ruling:
         self.node = node
         self.nodes = nodes
         self.deaf = deaf
+        self._client = self.client()
 
     @property
     def store(self) -> MemoryStore:
@@ -98,7 +100,8 @@ class Ruling:
 
     async def ask(self, request: Any, version: int, **how: Any) -> Any:
         """One request of a client at the controller's node."""
-        return await self.client(**how).ask(request, version)
+        client = self.client(**how) if how else self._client
+        return await client.ask(request, version)
 
     async def make(self, *topics: CreatableTopic) -> None:
         """Topics that a test needs; they are complete afterwards."""
