@@ -6,7 +6,7 @@ of Metadata, and answered as nodes of this program answer it; without its topic 
 coordinator.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
@@ -23,9 +23,9 @@ from ...protocol.api_keys import ApiKey
 from ...protocol.error_codes import ErrorCode
 from ...protocol.messages.create_topics import CreatableTopicResult, CreateTopicsRequest, CreateTopicsResponse
 from ...protocol.messages.find_coordinator import FindCoordinatorRequest
-from ...protocol.messages.metadata import MetadataRequest, MetadataResponse, MetadataResponseTopic
+from ...protocol.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse, MetadataResponseTopic
 from ...protocol.schema import WireStruct
-from .judged import Judged
+from .judged import AskForClient, Judged
 
 CREATION_IS_ASKED_SINCE = 4
 """The first version of Metadata that says whether missing topics are to be created."""
@@ -88,6 +88,14 @@ def answered(request: WireStruct, version: int, response: Any | None, refused: M
     codes = {code: as_seen_by_the_client(code) for code in set(refused.values())}
     own = [MetadataResponseTopic(name=name, error_code=codes[code]) for name, code in refused.items()]
     return msgspec.structs.replace(response, topics=[*theirs, *own])
+
+
+async def hidden(names: Sequence[str], ask: AskForClient) -> Collection[str]:
+    """Return those of these topics which the client may not describe."""
+    topics = [MetadataRequestTopic(name=name) for name in names]
+    request = MetadataRequest(topics, allow_auto_topic_creation=False)
+    response = await ask(ApiKey.METADATA, CREATION_IS_ASKED_SINCE, request)
+    return {row.name for row in response.topics if row.error_code == ErrorCode.TOPIC_AUTHORIZATION_FAILED}
 
 
 def outcome(names: Sequence[str], response: Any | None) -> CreateTopicsResponse:

@@ -128,6 +128,18 @@ class Part(msgspec.Struct, eq=False):
         return judgement is not None and judgement.verdict is not None
 
     @property
+    def reveals_topic(self) -> bool:
+        """Whether its refusal shows that its topic exists or not, which is not for clients that may
+        not describe the topic.
+        """
+        return not self.is_passed and (isinstance(self.outcome.refusal, NotSeen) or self._has_verdict)
+
+    def deny(self, refusal: Refusal) -> None:
+        """Refuse the part as the cluster does, which checks the client's rights before a policy."""
+        self.outcome.judgement, self.outcome.awaited = None, NO_CHANGE
+        self.refuse(refusal)
+
+    @property
     def stated(self) -> Any | None:
         """The element in whose place the part goes on, so that what was judged is carried out."""
         judgement = self.outcome.judgement

@@ -140,6 +140,13 @@ class AutomaticReview(JudgedReview):
             frame, version = _without_creation(header, request)
         super().__init__(reviewer, header, judged, frame, version=version)
 
+    async def inquire(self, ask: AskForClient) -> None:
+        refused = {part.change.resource: part for part in self.judged.refused if part.reveals_topic}
+        if refused and isinstance(self._request, MetadataRequest):
+            for name in await automatic.hidden(list(refused), ask):
+                refused[name].deny(Refusal(ErrorCode.TOPIC_AUTHORIZATION_FAILED))
+                self._refused[name] = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+
     def _outcome(self, response: Any | None) -> Any | None:
         names = [each.change.resource for each in self.judged.passed]
         return automatic.outcome(names, response)

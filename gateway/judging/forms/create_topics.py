@@ -17,8 +17,10 @@ from ....protocol.api_keys import ApiKey
 from ....protocol.messages.create_topics import CreatableTopic
 from ..judged import Effect, Part, Row
 from ..questions import Placed, QuestionContext, refusal_of
-from .parted import PartedForm
+from .parted import PartedForm, dry_run
 
+DRY_RUNS_SINCE = 1
+"""The first version that has `validate_only`."""
 BROKER_DEFAULT = -1
 """A count that the configuration of the brokers decides (KIP-464)."""
 
@@ -106,4 +108,5 @@ FORM = PartedForm(
     creates=True,
     refuses_repeated=True,
     asked_rows=_rows,
+    inquire=lambda judged, version, ask: dry_run(judged, max(version, DRY_RUNS_SINCE), ask),
 )

@@ -1,6 +1,6 @@
 """DeleteTopics at the gateway."""
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping
 from types import MappingProxyType
 from typing import Any
 from uuid import UUID
@@ -14,11 +14,10 @@ from ....cluster.image import Image
 from ....protocol.api_keys import ApiKey
 from ....protocol.error_codes import ErrorCode
 from ....protocol.messages.delete_topics import DeleteTopicState
-from ....protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from .. import automatic
 from ..judged import CLUSTER_REFUSES, AskForClient, Effect, Judged, Part
 from ..questions import QuestionContext
-from .parted import PartedForm, refuse_by, seen_topic, unseen
+from .parted import PartedForm, refuse_by, seen_topic
 
 NO_TOPICS: Mapping[tuple[bool, bool], DeleteTopicState] = MappingProxyType(
     {
@@ -64,8 +63,9 @@ async def _inquire(judged: Judged, version: int, ask: AskForClient) -> None:
     those alone which the client may not describe, because it may have rights to others.
     """
     groups: dict[tuple[bool, bool], list[Part]] = {}
-    for each in unseen(judged):
-        groups.setdefault((each.topic_id != NO_TOPIC_ID, each.is_repeated), []).append(each)
+    for each in judged.parts:
+        if each.reveals_topic:
+            groups.setdefault((each.topic_id != NO_TOPIC_ID, each.is_repeated), []).append(each)
     if not groups:
         return
     request = _deletion(judged, version, groups)
@@ -74,8 +74,10 @@ async def _inquire(judged: Judged, version: int, ask: AskForClient) -> None:
     for parts, outcomes in zip(groups.values(), answers, strict=False):
         for outcome in outcomes[:1]:
             is_denied = outcome.code == ErrorCode.TOPIC_AUTHORIZATION_FAILED
-            for each in await _hidden(parts, ask) if is_denied else parts:
-                refuse_by(each, outcome)
+            hidden = await automatic.hidden([each.change.resource for each in parts], ask) if is_denied else ()
+            for each in parts:
+                if not is_denied or each.change.resource in hidden:
+                    refuse_by(each, outcome)
 
 
 def _deletion(judged: Judged, version: int, groups: Iterable[tuple[bool, bool]]) -> Any:
@@ -88,15 +90,6 @@ def _deletion(judged: Judged, version: int, groups: Iterable[tuple[bool, bool]])
     if version >= HAS_STATES_SINCE:
         return msgspec.structs.replace(judged.request, topics=[*topics, *others])
     return msgspec.structs.replace(judged.request, topic_names=[*(each.name for each in topics), *others])
-
-
-async def _hidden(named: Sequence[Part], ask: AskForClient) -> list[Part]:
-    """Return those that are about topics which the client may not describe."""
-    topics = [MetadataRequestTopic(name=each.change.resource) for each in named]
-    request = MetadataRequest(topics, allow_auto_topic_creation=False)
-    response = await ask(ApiKey.METADATA, automatic.CREATION_IS_ASKED_SINCE, request)
-    names = {row.name for row in response.topics if row.error_code == ErrorCode.TOPIC_AUTHORIZATION_FAILED}
-    return [each for each in named if each.change.resource in names]
 
 
 FORM = PartedForm(

@@ -24,6 +24,7 @@ from ....protocol.registry import KAFKA
 from ..judged import AskForClient, Form, Judged, NotAsked, NotSeen, Part, Place
 from ..questions import QuestionContext
 
+DENIALS = frozenset({ErrorCode.TOPIC_AUTHORIZATION_FAILED, ErrorCode.CLUSTER_AUTHORIZATION_FAILED})
 NOT_SEEN_YET = "The gateway does not see this yet; try it again."
 
 
@@ -195,19 +196,18 @@ def seen_topic(part: Part, image: Image, *, has_text: bool = True) -> Iterator[T
         raise NotAsked(refusal.code, refusal.message) from refusal
 
 
-def unseen(judged: Judged) -> list[Part]:
-    return [each for each in judged.parts if isinstance(each.outcome.refusal, NotSeen)]
-
-
 async def inquire(
     make: Callable[[Judged, Sequence[Part]], Any], judged: Judged, version: int, ask: AskForClient
 ) -> None:
-    """Ask the cluster about all parts that are not seen by one request of the same API."""
-    parts = unseen(judged)
+    """Ask the cluster by one request of the same API about all parts whose refusal would reveal a
+    topic.
+    """
+    parts = [each for each in judged.parts if each.reveals_topic]
     if not parts:
         return
     response = await ask(judged.form.key, version, make(judged, parts))
-    if getattr(response, "error_code", ErrorCode.NONE):
+    own = getattr(response, "error_code", ErrorCode.NONE)
+    if own in DENIALS or (own and any(isinstance(each.outcome.refusal, NotSeen) for each in parts)):
         judged.refusing = response
     for part, outcomes in zip(parts, judged.form.outcomes(parts, response), strict=True):
         for outcome in outcomes[:1]:
@@ -215,14 +215,14 @@ async def inquire(
 
 
 def refuse_by(part: Part, outcome: Outcome) -> None:
-    """Refuse a part as the cluster does. What the cluster would carry out has come to be since the
-    gateway looked, and the client is to ask again.
+    """Refuse a part as the cluster does, which only denies what the policy refuses. What the
+    cluster would carry out has come to be since the gateway looked, and the client is to ask again.
     """
-    refusal = outcome.refusal
-    if refusal is not None:
+    refusal, is_unseen = outcome.refusal, isinstance(part.outcome.refusal, NotSeen)
+    if refusal is not None and (is_unseen or refusal.code in DENIALS):
         reason = part.refusal.reason if refusal.code == part.refusal.code else ""
-        part.refuse(Refusal(refusal.code, refusal.message, reason=reason))
-    elif not isinstance(part.outcome.refusal, NotAsked):  # whose reason is the gateway's own
+        part.deny(Refusal(refusal.code, refusal.message, reason=reason))
+    elif refusal is None and is_unseen and not isinstance(part.outcome.refusal, NotAsked):
         part.refuse(Refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, NOT_SEEN_YET))
 
 

@@ -1,6 +1,7 @@
 """What a gateway asks its cluster in the name of a client, about what it does not see itself."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from random import Random
 from typing import Any
 
@@ -17,9 +18,11 @@ from minicontroller.protocol.messages import (
     alter_configs,
     alter_partition_reassignments,
     create_partitions,
+    create_topics,
     delete_records,
     delete_topics,
     incremental_alter_configs,
+    metadata,
 )
 from minicontroller.protocol.registry import KAFKA
 from tests.gateway.judging.lagging import BROKERS, LaggingCluster
@@ -36,28 +39,33 @@ class RightlessCluster(LaggingCluster):
         super().__init__(Random(1), 0.0)
         self.failing = 0.0
         self.asked: list[Any] = []
+        self.described = ""
+        """The name of a topic that clients may describe."""
 
     def carry_out(self, frame: bytes, _broker: int) -> bytes:
         header, request, _ = KAFKA.decode_request(frame)
         self.asked.append(request)
         code = REFUSED[header.api_key == ApiKey.ALTER_PARTITION_REASSIGNMENTS]
         answer = error_answer(APIS[ApiKey(header.api_key)], request, header.api_version, code=code)
+        if isinstance(answer, metadata.MetadataResponse):
+            for row in answer.topics:
+                row.error_code = ErrorCode.NONE if row.name == self.described else code
         return KAFKA.encode_response(header.api_key, header.api_version, header.correlation_id, answer)[4:]
 
 
-def _grown(names: list[str]) -> Any:
+def _grown(names: list[str], count: int = 2) -> Any:
     return create_partitions.CreatePartitionsRequest(
-        [create_partitions.CreatePartitionsTopic(name, 2, None) for name in names]
+        [create_partitions.CreatePartitionsTopic(name, count, None) for name in names]
     )
 
 
-def _altered(names: list[str]) -> Any:
-    configs = [alter_configs.AlterableConfig("retention.ms", "50")]
+def _altered(names: list[str], value: str = "50") -> Any:
+    configs = [alter_configs.AlterableConfig("retention.ms", value)]
     return alter_configs.AlterConfigsRequest([alter_configs.AlterConfigsResource(2, name, configs) for name in names])
 
 
-def _set(names: list[str]) -> Any:
-    configs = [incremental_alter_configs.IncrementalAlterableConfig("retention.ms", 0, "50")]
+def _set(names: list[str], value: str = "50") -> Any:
+    configs = [incremental_alter_configs.IncrementalAlterableConfig("retention.ms", 0, value)]
     resources = [incremental_alter_configs.IncrementalAlterConfigsResource(2, name, configs) for name in names]
     return incremental_alter_configs.IncrementalAlterConfigsRequest(resources)
 
@@ -71,8 +79,8 @@ def _shortened(names: list[str]) -> Any:
     return delete_records.DeleteRecordsRequest([delete_records.DeleteRecordsTopic(name, rows) for name in names])
 
 
-def _moved(names: list[str]) -> Any:
-    rows = [alter_partition_reassignments.ReassignablePartition(index, [1]) for index in (0, 7)]
+def _moved(names: list[str], replicas: Sequence[int] = (1,)) -> Any:
+    rows = [alter_partition_reassignments.ReassignablePartition(index, list(replicas)) for index in (0, 7)]
     topics = [alter_partition_reassignments.ReassignableTopic(name, rows) for name in names]
     return alter_partition_reassignments.AlterPartitionReassignmentsRequest(topics=topics)
 
@@ -106,6 +114,63 @@ async def test_who_has_no_rights_learns_of_no_topic(key: ApiKey, nursery: trio.N
         assert cluster.asked.count(REQUESTS[key](["there"])) == names.count("there")
         told = [(each.name, each.error_code) for each in gateway.log.events if isinstance(each, Decision)]
         assert sorted(told) == sorted((name, refused) for name in names)
+
+
+def _created(names: list[str]) -> Any:
+    return create_topics.CreateTopicsRequest([create_topics.CreatableTopic(name, 1, 1) for name in names])
+
+
+def _asked_for(names: list[str]) -> Any:
+    topics = [metadata.MetadataRequestTopic(name=name) for name in names]
+    return metadata.MetadataRequest(topics, allow_auto_topic_creation=True)
+
+
+AGAINST_A_RULE: Mapping[ApiKey, Callable[[list[str]], Any]] = {
+    ApiKey.CREATE_TOPICS: _created,
+    ApiKey.CREATE_PARTITIONS: partial(_grown, count=9),
+    ApiKey.ALTER_CONFIGS: partial(_altered, value="5"),
+    ApiKey.INCREMENTAL_ALTER_CONFIGS: partial(_set, value="5"),
+    ApiKey.DELETE_TOPICS: _deleted,
+    ApiKey.ALTER_PARTITION_REASSIGNMENTS: partial(_moved, replicas=[1, 2, 3]),
+    ApiKey.METADATA: _asked_for,
+}
+"""Requests about topics that the rules refuse: `kept` must not be deleted, and `BAD` is no name."""
+
+
+@pytest.mark.parametrize("key", AGAINST_A_RULE, ids=lambda key: key.name)
+async def test_rules_tell_nobody_without_rights_of_a_topic(
+    key: ApiKey, nursery: trio.Nursery, autojump_clock: object
+) -> None:
+    """What a rule refuses is refused to a client without rights by the cluster's own code, whether
+    the topic is there or not, and is recorded so; nothing but questions goes on.
+    """
+    cluster = RightlessCluster()
+    gateway = Gateway(cluster, nursery)
+    name = "kept" if key == ApiKey.DELETE_TOPICS else "BAD"
+    request = AGAINST_A_RULE[key]([name])
+    await gateway.begin()
+    for topic in (None, cluster.made(1)):
+        cluster.put(name, topic)
+        cluster.asked.clear()
+        response = await gateway.ask(cluster, key, request, BROKERS[0])
+        await gateway.reviewer.wait_recorded()
+        refused = REFUSED[key == ApiKey.ALTER_PARTITION_REASSIGNMENTS]
+        assert set(error_codes(APIS[key], response)) == {refused}
+        assert request not in cluster.asked
+        told = [(each.name, each.error_code) for each in gateway.log.events if isinstance(each, Decision)]
+        assert told[-1:] == [(name, refused)]
+
+
+async def test_who_may_describe_learns_that_there_is_no_topic(nursery: trio.Nursery, autojump_clock: object) -> None:
+    """Only a client that may describe a topic, and not delete it, is told by DeleteTopics that it
+    does not exist.
+    """
+    cluster = RightlessCluster()
+    cluster.described = "described"
+    gateway = Gateway(cluster, nursery)
+    await gateway.begin()
+    response = await gateway.ask(cluster, ApiKey.DELETE_TOPICS, _deleted(["hidden", "described"]), BROKERS[0])
+    assert [each.error_code for each in response.responses] == [REFUSED[0], ErrorCode.UNKNOWN_TOPIC_OR_PARTITION]
 
 
 @pytest.mark.parametrize("key", [key for key in REQUESTS if key != ApiKey.DELETE_RECORDS], ids=lambda key: key.name)
