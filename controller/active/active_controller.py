@@ -8,7 +8,7 @@ events when they happen.
 
 import contextlib
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -16,6 +16,7 @@ import trio
 
 from ...admin.recording.recorder import AuditRecorder
 from ...cluster.delta import NO_CHANGE
+from ...cluster.entities import Topic
 from ...cluster.entity_paths import is_followed, with_entities
 from ...cluster.errors import Refusal
 from ...cluster.image import Image
@@ -40,6 +41,7 @@ from .preferred_leaders import SubmittedElections
 from .producer_id_blocks import ProducerIdBlocks
 from .propagation import Propagation
 from .reassignment import Reassignments
+from .recall import is_lacking, recall
 from .registered_brokers import RegisteredBrokers
 from .rereading import reread
 from .store_watches import StoreWatches
@@ -89,6 +91,7 @@ class ActiveController:
         self.store = store
         self.recorder = recorder
         self.local_nodes = local_nodes
+        self._link = link
         self._serve = serve
         self._counts_topics = counts_topics
         self._metrics = NodeMetrics() if metrics is None else metrics
@@ -250,15 +253,9 @@ class ActiveController:
 
     async def _read_image(self) -> Image:
         """Read everything from the store, and set the watches on it."""
-        watches = self.watches
-        state = await load(
-            self.store,
-            watches.brokers.send,
-            watches.topics.send,
-            watches.deletions.send,
-            created=self._created,
-            known=self._known,
-        )
+        watches, state = self.watches, await self._read_topics({})
+        if recalled := await self._recall(state):
+            state = await self._read_topics(recalled)
         state = state.with_brokers(with_shutdowns(state.brokers.values(), self.image.brokers))
         if not self._deletes_topics:
             state = state.with_topics(unmarked(state.topics.values()))
@@ -270,9 +267,34 @@ class ActiveController:
         image = msgspec.structs.replace(state, controller_id=self.broker_id, controller_epoch=self.epoch)
         return image.with_counts() if self._counts_topics else image
 
-    def _known(self, name: str) -> Known | None:
-        """Return what this controller, or before its epoch this node, knew of a topic."""
-        topic = self.image.topics.get(name) or self.local_nodes.known_topic(name)
+    async def _read_topics(self, recalled: Mapping[str, Topic]) -> Image:
+        """Load brokers and topics. `recalled` are topics that other nodes remember."""
+        watches = self.watches
+        return await load(
+            self.store,
+            watches.brokers.send,
+            watches.topics.send,
+            watches.deletions.send,
+            created=self._created,
+            known=lambda name: self._known(name, recalled),
+        )
+
+    async def _recall(self, state: Image) -> Mapping[str, Topic]:
+        """Ask the other nodes for topics that others have damaged and that this one, which may have
+        started since, does not know. Return those that one knows.
+        """
+        lacking = [name for name, topic in state.topics.items() if is_lacking(topic) and self._known(name, {}) is None]
+        if not lacking:
+            return {}
+        asking = msgspec.structs.replace(state, controller_id=self.broker_id, controller_epoch=self.epoch)
+        limit = self.store.max_commit_bytes
+        return await recall(frozenset(lacking), asking, self._link, max_topic_bytes=limit)
+
+    def _known(self, name: str, recalled: Mapping[str, Topic]) -> Known | None:
+        """Return what was known of a topic: by this controller, or before its epoch by this node or
+        else by another.
+        """
+        topic = self.image.topics.get(name) or self.local_nodes.known_topic(name) or recalled.get(name)
         return None if topic is None else Known(topic, is_certain=False)
 
     async def _finish_predecessors_work(self) -> None:

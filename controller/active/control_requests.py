@@ -4,7 +4,7 @@ The versions are those of the receiving broker. The newest ones are accepted by 
 Kafka 3.4 on, whatever its `inter.broker.protocol.version`, so no ApiVersions is sent first.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -76,6 +76,12 @@ whose id another program has changed. Kafka's brokers ignore the tag.
 
 NO_REPLICAS_TAG = 10_004
 """This program's tag in the brokers of UpdateMetadata: the broker holds no replicas."""
+
+RECALL_TAG = 10_005
+"""This program's tag in UpdateMetadata that asks the node what it remembers of the topics which its
+value names in JSON, and in the response with what it remembers (`recall.py`). Kafka's brokers
+ignore the tag.
+"""
 
 MOST_PARTITIONS = 2_000
 """The most partitions in one request, about 20 ms of work for sender and receiver each. A single
@@ -187,17 +193,21 @@ def update_metadata(
     configs: bool = False,
     entities: Sequence[str] | None = (),
     update_number: int | None = None,
+    recalled: Collection[str] = (),
 ) -> UpdateMetadataRequest:
     """Make UpdateMetadata of all brokers, which replace those that the target knows, and these
     topics. With `complete`, topics that are not named do not exist.
 
     With `configs`, the target rereads the configs of brokers before it responds, and these
     `entities`, given by path, or all that new notifications name (None). `update_number` is the
-    update that the target has reached with this request.
+    update that the target has reached with this request. The target tells what it remembers of the
+    topics in `recalled`.
     """
     tags = {**({COMPLETE_TAG: b""} if complete else {}), **({CONFIGS_TAG: _paths(entities)} if configs else {})}
     if update_number is not None:
         tags[UPDATE_NUMBER_TAG] = update_number.to_bytes(8, signed=True)
+    if recalled:
+        tags[RECALL_TAG] = msgspec.json.encode(list(recalled))
     return UpdateMetadataRequest(
         controller_id=image.controller_id,
         controller_epoch=image.controller_epoch,

@@ -4,10 +4,11 @@ brokers may send it.
 Brokers are replaced as a whole, partitions are merged one by one, and a leader of -2 removes the
 partition. A request with COMPLETE_TAG, the first that this program's controllers send, removes
 every topic that it does not name. A request with CONFIGS_TAG is answered after the changed configs
-and other entities are read.
+and other entities are read, one with RECALL_TAG with what this node knows of the topics that the
+tag names.
 """
 
-from collections.abc import Awaitable, Collection, Iterable
+from collections.abc import Awaitable, Iterable
 from functools import partial
 
 from ...admin.permissions import CLUSTER_ACTION
@@ -19,12 +20,9 @@ from ...cluster.entities import (
     SECURITY_PROTOCOLS,
     Broker,
     Endpoint,
-    Partition,
     Topic,
 )
-from ...cluster.errors import Refusal
 from ...cluster.image import Image
-from ...cluster.znodes.topics import least_topic_bytes
 from ...network.serving.api import ServedApi
 from ...network.serving.context import RequestContext
 from ...protocol.api_keys import ApiKey
@@ -36,12 +34,10 @@ from ...protocol.messages.update_metadata import (
     UpdateMetadataResponse,
     UpdateMetadataTopicState,
 )
-from ..active import control_requests
+from ..active import control_requests, recall
 from ..broker.view import BrokerView
 from .control import ElectedController
 
-ALWAYS_STORABLE = 1_000
-"""The number of partitions that fit into a topic's znode in any store."""
 PROTOCOL_NAMES = {number: name for name, number in SECURITY_PROTOCOLS.items()}
 
 
@@ -79,7 +75,9 @@ def _apply(
     if control_requests.UPDATE_NUMBER_TAG in tags:
         number = int.from_bytes(tags[control_requests.UPDATE_NUMBER_TAG], signed=True)
         cache.updated_to(min(number, first_update_number(request.controller_epoch + 1) - 1))
-    return UpdateMetadataResponse()
+    asked = tags.get(control_requests.RECALL_TAG)
+    told = None if asked is None else {control_requests.RECALL_TAG: recall.remembered(cache.image, asked)}
+    return UpdateMetadataResponse(unknown_tags=told)
 
 
 async def _answered(
@@ -97,17 +95,6 @@ async def _answered(
     return UpdateMetadataResponse(error_code=ErrorCode.NONE if is_done else ErrorCode.REQUEST_TIMED_OUT)
 
 
-def _check(partitions: Collection[int], max_topic_bytes: int) -> None:
-    """Refuse partition indexes that would make the topic too large for its znode, since a topic is
-    as long as its last index says. Raises INVALID_REQUEST.
-    """
-    if not partitions:
-        return
-    count = max(partitions) + 1
-    if min(partitions) < 0 or (count > ALWAYS_STORABLE and least_topic_bytes(count, 1) > max_topic_bytes):
-        raise Refusal(ErrorCode.INVALID_REQUEST)
-
-
 def _merge(
     image: Image,
     max_topic_bytes: int,
@@ -123,34 +110,7 @@ def _merge(
     known = changed.get(name) or (None if name in removed else image.topics.get(name))
     if known is None or (state.topic_id != known.topic_id and NO_TOPIC_ID not in (state.topic_id, known.topic_id)):
         known = Topic(name=name)  # the topic was deleted and created again without this node seeing it
-    partitions = {partition.partition_index: _partition(partition) for partition in state.partition_states}
-    _check(partitions, max_topic_bytes)
-    topic = known.with_partitions(partitions)
-    changed[name] = Topic(
-        name=name, topic_id=state.topic_id, partitions=topic.partitions, czxid=_czxid(state, known.czxid)
-    )
-
-
-def _czxid(state: UpdateMetadataTopicState, known: int) -> int:
-    """Return the transaction that the topic was created in, which only controllers of this program
-    tell.
-    """
-    tag = (state.unknown_tags or {}).get(control_requests.CZXID_TAG, b"")
-    return int.from_bytes(tag, signed=True) if len(tag) == 8 else known
-
-
-def _partition(state: UpdateMetadataPartitionState) -> Partition:
-    replicas = tuple(state.replicas)
-    isr = tuple(state.isr)
-    return Partition(
-        replicas=replicas,
-        leader=state.leader,
-        leader_epoch=state.leader_epoch,
-        isr=replicas if isr == replicas else isr,  # most ISRs are complete and share one object with the replicas
-        controller_epoch=state.controller_epoch,
-        partition_epoch=state.zk_version,
-        offline_replicas=tuple(state.offline_replicas),
-    )
+    changed[name] = recall.topic_of(state, known, max_topic_bytes)
 
 
 def _changed_brokers(image: Image, live: Iterable[UpdateMetadataBroker], version: int) -> list[Broker] | None:

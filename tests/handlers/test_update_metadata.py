@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from minicontroller.cluster.entities import LEADER_DURING_DELETE
-from minicontroller.controller.active.control_requests import CZXID_TAG
+from minicontroller.controller.active.control_requests import CZXID_TAG, RECALL_TAG
+from minicontroller.controller.active.recall import topics_told
 from minicontroller.controller.node.node import Node
 from minicontroller.protocol.error_codes import ErrorCode
 from minicontroller.protocol.messages.update_metadata import (
@@ -144,6 +145,24 @@ async def test_the_transaction_that_created_a_topic(node: Node) -> None:
     rows[0].topic_id = b"\3" * 16
     assert await code_of(node, request, LAST) == 0
     assert [*seen, node.cache.image.topics["old"].czxid] == [-1, 5, 5, 5, -1]
+
+
+async def test_what_the_node_remembers(node: Node) -> None:
+    """A tag asks for topics by name; the response tells those that the node knows, with ids, and
+    the request is carried out, too. A value that is no list of names is refused.
+    """
+    client = Client(node, handlers=APIS, peer=True)
+    request = telling(LAST, brokers=[1, 2, 3])
+    request.unknown_tags = {RECALL_TAG: b'["old","new","old"]'}
+    (told,) = topics_told(await client.ask(request, LAST), max_topic_bytes=1_000_000)
+    assert (told.name, told.topic_id) == ("old", topic_id("old"))
+    assert [each.leader for each in told.partitions] == [1, 2]
+    assert set(node.cache.image.brokers) == {1, 2, 3}
+    for value in (b"", b"?", b'{"old":1}', b"[1]", b"null"):
+        request.unknown_tags = {RECALL_TAG: value}
+        answer = await client.ask(request, LAST)
+        assert answer.error_code == ErrorCode.INVALID_REQUEST
+        assert topics_told(answer, max_topic_bytes=1_000_000) == []
 
 
 async def test_a_topic_without_an_id(node: Node) -> None:

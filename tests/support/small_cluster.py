@@ -87,6 +87,8 @@ class WireLink:
         assert not leftover
         if self._broker.broker_id in self._cluster.deaf:
             return error_answer(APIS[key], read, version, code=ErrorCode.STALE_CONTROLLER_EPOCH)
+        if self._broker.broker_id in self._cluster.silent:
+            await trio.sleep_forever()
         response: Any = await response_of(
             by_key(member.node)[key].handler(context_for(member.node, key, version), read)
         )
@@ -141,6 +143,8 @@ class SmallCluster:
         self.members: dict[int, Member] = {}
         self.unreachable: set[int] = set()
         """Nodes that live and register, and that nobody can connect to."""
+        self.silent: set[int] = set()
+        """Nodes that live and register, and that answer no controller."""
         self.versions: dict[int, ControlVersions] = {}
         """Nodes that are sent control requests in other versions than the newest."""
         self.sent: set[tuple[int, ApiKey, int]] = set()
