@@ -287,7 +287,7 @@ def test_nobody_is_judged_who_has_not_logged_in(kafka: KraftCluster, authority: 
     """Where logins pass, a stranger does not learn the policy of the gateway, also not behind a
     login that fails.
     """
-    body = {"topics": [{"name": "LOUD", "num_partitions": 1, "replication_factor": 1}], "timeout_ms": 30_000}
+    body = {"topics": [{"name": "of-alice-LOUD", "num_partitions": 1, "replication_factor": 1}], "timeout_ms": 30_000}
     with running(kafka, {**settings_of(kafka, authority, "pass"), **judging(tmp_path)}) as gateway:
         for login in (b"", b"\0alice\0wrong", f"\0alice\0{PASSWORD}".encode()):
             with Wire(gateway.bootstrap) as wire:
