@@ -44,9 +44,7 @@ class SessionOwner(Protocol):
     """Who hears of a session; each method is called in the event loop, in order."""
 
     def connected(self, connection: ServerConnection, session_id: int, *, may_be_behind: bool) -> None:
-        """The session is open on this connection, to a server that may be behind what the session
-        has seen before.
-        """
+        """The session is open on this connection; the server may be behind what the session saw."""
 
     def received(self, connection: ServerConnection, frames: list[bytes]) -> None:
         """The server has sent these frames, without their sizes, on this connection."""

@@ -319,8 +319,7 @@ class ZooKeeperStore:
             if xid == jute.WATCH_XID:
                 self._fire(frame)
                 continue
-            if zxid > 0:
-                self._seen_zxid = zxid
+            self._seen_zxid = max(self._seen_zxid, zxid)
             reply = connection.take_reply(xid)
             if reply is None:
                 log.error("ZooKeeper answers out of order: connecting again")

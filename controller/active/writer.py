@@ -328,6 +328,10 @@ class Writer:
             if not isinstance(outcome, StoreUnavailable):
                 commit.refused()
         commit.finished = True
+        if self._wake and commit.error is None and self._in_flight and self._in_flight[0] is commit:
+            self._complete_first()  # at once: while the writer waits it plans nothing
+            if not (self.queue or self._ready):
+                return
         self._go_on()
 
     def _go_on(self) -> None:
@@ -339,8 +343,7 @@ class Writer:
     async def _collect(self) -> None:
         commit = self._in_flight[0]
         if commit.error is None:
-            self._in_flight.popleft()
-            self._complete_all(commit)
+            self._complete_first()
             return
         while not all(each.finished for each in self._in_flight):
             await self._wake.park()
@@ -382,8 +385,9 @@ class Writer:
         commits = (*self._in_flight, *self._ready)
         return list(dict.fromkeys([*(each for commit in commits for each in commit.elements), *self._planned]))
 
-    def _complete_all(self, commit: Commit) -> None:
-        """Complete the elements of a commit, in order, in the image and in the planned one."""
+    def _complete_first(self) -> None:
+        """Complete the first commit in flight, in the image and in the planned one."""
+        commit = self._in_flight.popleft()
         created = commit.created()
         self._pending = self._pending.with_czxid(created, commit.zxid)
         if self._in_flight or self._ready or self._planned:
