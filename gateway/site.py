@@ -129,7 +129,7 @@ class ShownGateway:
         if judging is not None and not self._is_followed:
             self._is_followed = True
             judging.decisions.on_change(self._changed)
-            judging.mirror.on_change = self._changed
+            judging.mirror.on_change(self._changed)
 
     def _changed(self) -> None:
         self.generation += 1

@@ -6,7 +6,9 @@ not pass. A reason that no verdict was due holds for every state of the cluster 
 those beside it); any other is counted, and marked in the audit log.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
@@ -217,7 +219,8 @@ def rows_of_partitions(wanted: Callable[[Any], Hashable]) -> Callable[[Any], Ite
     )
 
 
-class Form(msgspec.Struct, frozen=True, eq=False, kw_only=True):
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Form(ABC):
     """All that the gateway has to know of an API whose requests it judges: how a request is divided
     into parts, what the policy is asked about them, and what the cluster's answer means.
     """
@@ -270,18 +273,19 @@ class Form(msgspec.Struct, frozen=True, eq=False, kw_only=True):
         """Return how many things a request names that are read before it is judged."""
         return 0
 
+    @abstractmethod
     def parts(self, request: Any) -> list[Part]:
-        raise NotImplementedError
+        """Divide a request into parts, in the order in which it first names them."""
 
     def is_impossible(self, _part: Part, _request: Any) -> bool:
         """Whether no cluster carries out a part, so that its own answer is the right one."""
         return False
 
+    @abstractmethod
     def plan(self, context: QuestionContext, part: Part, request: Any, image: Image) -> None:
         """Plan a part in this state of the cluster (`Part.plan`). Raises NotSeen, Refusal,
         NotKnownError.
         """
-        raise NotImplementedError
 
     def passing(self, request: Any, _parts: Sequence[Part]) -> Any:
         """Return the request with the parts alone that are passed, as they were judged; the same
@@ -289,19 +293,19 @@ class Form(msgspec.Struct, frozen=True, eq=False, kw_only=True):
         """
         return request
 
+    @abstractmethod
     def together(
         self, request: Any, version: int, response: Any | None, refused: Sequence[tuple[Part, ErrorCode, str | None]]
     ) -> Any:
         """Return the response to the whole request: the rows of `response`, which is the answer of
         the cluster to the parts that were passed, and the rows of the parts that were refused.
         """
-        raise NotImplementedError
 
+    @abstractmethod
     def outcomes(self, parts: Sequence[Part], response: Any) -> list[list[Outcome]]:
         """Return what became of each of the parts that were passed: one outcome, or one for each
         error of its partitions. REQUEST_TIMED_OUT says that nobody knows.
         """
-        raise NotImplementedError
 
 
 class PassingRequest(msgspec.Struct, frozen=True, kw_only=True):

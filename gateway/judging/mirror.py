@@ -60,8 +60,7 @@ class Mirror:
         self.defaults = ClusterDefaults(config)
         self.recorder: AuditRecorder | None = None
         """Records what the mirror learns, where there is an audit log."""
-        self.on_change: Callable[[], None] = lambda: None
-        """Called when the image has changed."""
+        self._listeners: list[Callable[[], None]] = []
         self.failure: str | None = None
         """Why the cluster could not be read the last time; None if it could."""
         self._reader = ClusterReader(network, config, switched=self._switched)
@@ -74,6 +73,9 @@ class Mirror:
         """
         self._silent_until = -math.inf
         """trio's time until which the cluster is not asked for missing topics."""
+
+    def on_change(self, listener: Callable[[], None]) -> None:
+        self._listeners.append(listener)
 
     def record(self, recorder: AuditRecorder) -> None:
         """Record the image, and from now on whatever changes it."""
@@ -226,8 +228,7 @@ class Mirror:
             self._reader.leave()
         if self.recorder is not None:
             self.recorder.completed(self.image, image, elements)
-        self.image = image
-        self.on_change()
+        self._publish(image)
 
     def _await(self, name: str, reached: Callable[[Image], bool], now: float) -> None:
         self._knowledge.completed(name, lambda topic: reached(_with(self.image, {name: topic})), now)
@@ -260,8 +261,12 @@ class Mirror:
             return
         if self.recorder is not None:
             self.recorder.observed(image)
+        self._publish(image)
+
+    def _publish(self, image: Image) -> None:
         self.image = image
-        self.on_change()
+        for listener in self._listeners:
+            listener()
 
     # ------------------------------------------------------------------ asking
 

@@ -186,11 +186,11 @@ def _is_shown(outcome: Outcome, image: Image) -> bool:
         return now is not None
     before = outcome.judgement.image.topics.get(name)
     if isinstance(outcome.awaited, TopicBecomes):
-        return _has_become(outcome.awaited.topic, before, now)
+        return has_become(outcome.awaited.topic, before, now)
     return now is None or before is None or now.topic_id != before.topic_id
 
 
-def _has_become(after: Topic, before: Topic | None, now: Topic | None) -> bool:
+def has_become(after: Topic, before: Topic | None, now: Topic | None) -> bool:
     """Whether a topic has left the state before a change in everything that the change is about."""
     if before is None or before.topic_id != after.topic_id:  # it is created
         return now is not None and (before is None or before.topic_id == NO_TOPIC_ID or now.topic_id != before.topic_id)

@@ -119,7 +119,6 @@ class HttpListener:
     def __init__(self, load: "Callable[[HttpListener], Awaitable[Serve]]", protection: HttpProtection) -> None:
         """`load` is called once, when the first connection comes."""
         self.protection = protection
-        protection.on_new_token = self._end_events
         self.connections: dict[BoundedStream, None] = {}
         """The open connections, the oldest first."""
         self.evicted = 0
@@ -146,6 +145,7 @@ class HttpListener:
 
     async def run(self) -> None:
         async with trio.open_nursery() as nursery:
+            nursery.start_soon(self.protection.follow, self._end_events)
             for listener in self._listeners:
                 nursery.start_soon(self._accept, listener, nursery)
             try:
@@ -228,7 +228,6 @@ async def open_site(module: str, process: P, config: NodeConfig, nursery: trio.N
             "set http.bearer.token.file, or let http.listen be an address of this machine alone", http.address,
         )  # fmt: skip
     nursery.start_soon(http.run)
-    nursery.start_soon(protection.follow)
     return http
 
 

@@ -11,6 +11,7 @@ import hmac
 import logging
 import ssl
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 import trio
@@ -41,8 +42,6 @@ class HttpProtection:
         self._config = config
         self.context: ssl.SSLContext | None = None
         """The TLS of new connections; None without TLS."""
-        self.on_new_token: Callable[[], None] = lambda: None
-        """Called when another token is in force."""
         self._token: bytes | None = None
         paths = [Path(config.string(key)) for key in self._keys()]
         self._files = WatchedFiles(paths, max_bytes=MAX_FILE_BYTES)
@@ -69,17 +68,22 @@ class HttpProtection:
         shown = [value for name, value in headers if name == b"authorization"]
         return len(shown) == 1 and hmac.compare_digest(_credential(shown[0]), self._token)
 
-    async def follow(self) -> None:
+    async def follow(self, on_new_token: Callable[[], None]) -> None:
+        """Follow the files until cancelled. `on_new_token` is called when another token is in force.
+        """
         if self._keys():
-            await self._files.follow(LOOK_SECONDS, self._take)
+            await self._files.follow(LOOK_SECONDS, partial(self._take, on_new_token))
 
-    async def _take(self, contents: Contents) -> None:
+    async def _take(self, on_new_token: Callable[[], None], contents: Contents) -> None:
+        before = self._token
         try:
             self._use(contents)
         except ConfigurationError as error:
             log.warning("%s What was read before stays in force.", error)
         else:
             log.info("the HTTP port uses its key store and its token as they are now")
+        if self._token != before:
+            on_new_token()
         await trio.lowlevel.checkpoint()
 
     def _use(self, contents: Contents) -> None:
@@ -88,11 +92,7 @@ class HttpProtection:
             if content.data is None:
                 raise ConfigurationError(f"{key} names a file that cannot be read: {content.path}: {content.fault}.")
             files[key] = content.data
-        context, token = self._tls_of(files), self._token_of(files)
-        is_new = token != self._token
-        self.context, self._token = context, token
-        if is_new:
-            self.on_new_token()
+        self.context, self._token = self._tls_of(files), self._token_of(files)
 
     def _tls_of(self, files: Mapping[str, bytes]) -> ssl.SSLContext | None:
         if KEYSTORE not in files:

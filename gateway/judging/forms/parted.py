@@ -7,6 +7,7 @@ nothing is refused, request and response stay as they are.
 
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -32,7 +33,8 @@ def by_name(thing: Any) -> Hashable:
     return ("name", thing.name)
 
 
-class PartedForm(Form, frozen=True, eq=False, kw_only=True):
+@dataclass(frozen=True, eq=False, kw_only=True)
+class PartedForm(Form):
     """The form of an API whose requests are judged part by part."""
 
     fields: Sequence[str]

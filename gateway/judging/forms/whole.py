@@ -6,6 +6,7 @@ If it refuses one of them, the whole request is refused.
 """
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -33,7 +34,8 @@ class Named(msgspec.Struct, frozen=True):
     """The error code of a part for which the response has no row."""
 
 
-class WholeForm(Form, frozen=True, eq=False, kw_only=True):
+@dataclass(frozen=True, eq=False, kw_only=True)
+class WholeForm(Form):
     """The form of an API whose requests are passed or refused as a whole."""
 
     is_whole: bool = True
@@ -89,7 +91,7 @@ class WholeForm(Form, frozen=True, eq=False, kw_only=True):
             yield _common(list(error_codes(self.spec, answer)) or [named.without_row])
 
 
-class UndividedForm(WholeForm, frozen=True, eq=False, kw_only=True):
+class UndividedForm(WholeForm):
     """The form of a request that names too much to be judged: its only part stands for all that it
     names.
     """
