@@ -1,11 +1,22 @@
-"""AlterUserScramCredentials (51) sets and removes the credentials with which users log in by
-SCRAM.
+"""AlterUserScramCredentials (51) sets and removes the credentials with which users log in by SCRAM.
+
+Clients send passwords salted and iterated; only the two keys that follow from them are kept, in the
+user's configs beside its quotas. The checks, their order and their texts are Kafka's
+(ZkAdminManager.alterUserScramCredentials): one that fails refuses all that the request asks for the
+same user. Kafka's server errors for what cannot be kept are UNACCEPTABLE_CREDENTIAL here.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
+from ..cluster.entities import NO_ENTITY_CONFIGS, refuse_unreadable
+from ..cluster.errors import Refusal
+from ..cluster.image import Image
+from ..cluster.znodes import layout
+from ..cluster.znodes.entity_names import is_node_name, sanitized, user_path
 from ..protocol.acls import AclOperation, AclResourceType
 from ..protocol.api_keys import ApiKey
+from ..protocol.error_codes import ErrorCode
 from ..protocol.messages.alter_user_scram_credentials import (
     AlterUserScramCredentialsRequest,
     AlterUserScramCredentialsResult,
@@ -13,7 +24,12 @@ from ..protocol.messages.alter_user_scram_credentials import (
     ScramCredentialUpsertion,
 )
 from ..security.scram_credentials import (
+    MAX_SALT_BYTES,
     MECHANISM_NUMBERS,
+    MIN_ITERATIONS,
+    MOST_STORED_ITERATIONS,
+    credential_of_salted,
+    credential_text,
 )
 from .changes import Change
 from .permissions import Permission
@@ -25,6 +41,8 @@ ALTER_CLUSTER = Permission(
 UNKNOWN = "unknown"
 """Stands in the audit log for a mechanism that does not exist."""
 Alteration = ScramCredentialDeletion | ScramCredentialUpsertion
+OfUser = tuple[str, Sequence[Alteration]]
+"""A user, and what a request asks for it."""
 
 
 def by_user(request: AlterUserScramCredentialsRequest) -> dict[str, list[Alteration]]:
@@ -48,9 +66,61 @@ def audited_operations(alterations: Sequence[Alteration]) -> tuple[dict[str, str
     return operations, kinds
 
 
+def requested_change(asked: OfUser) -> Change:
+    user, alterations = asked
+    return Change(user, "user", *audited_operations(alterations))
+
+
+def with_credentials(image: Image, asked: OfUser) -> tuple[str, dict[str, str]]:
+    """Return the path of a user's configs, and all of them after the alterations. Raises
+    Refusal.
+    """
+    user, alterations = asked
+    path = user_path(user)
+    before = image.configs.get(path, NO_ENTITY_CONFIGS)
+    refuse_unreadable(f"{layout.CONFIG}/{path}", before.version)
+    for alteration in reversed(alterations):  # of several mistakes Kafka tells the last
+        _check(user, alteration)
+    if max(Counter(alteration.mechanism for alteration in alterations).values()) > 1:
+        raise Refusal(ErrorCode.DUPLICATE_RESOURCE, "A user credential cannot be altered twice in the same request")
+    if not is_node_name(sanitized(user)):
+        raise Refusal(ErrorCode.UNACCEPTABLE_CREDENTIAL, "ZooKeeper can hold no user of this name.")
+    after = dict(before.configs)
+    for alteration in alterations:
+        mechanism = MECHANISM_NUMBERS[alteration.mechanism]
+        if isinstance(alteration, ScramCredentialUpsertion):
+            after[mechanism] = _stored(mechanism, alteration)
+        elif after.pop(mechanism, None) is None:
+            raise Refusal(ErrorCode.RESOURCE_NOT_FOUND, "Attempt to delete a user credential that does not exist")
+    return f"{layout.CONFIG}/{path}", after
+
+
+def _check(user: str, alteration: Alteration) -> None:
+    """Raise Refusal for an alteration that is invalid whatever the user has."""
+    if not user:
+        raise Refusal(ErrorCode.UNACCEPTABLE_CREDENTIAL, "Username must not be empty")
+    if alteration.mechanism not in MECHANISM_NUMBERS:
+        raise Refusal(ErrorCode.UNSUPPORTED_SASL_MECHANISM, "Unknown SCRAM mechanism")
+    if isinstance(alteration, ScramCredentialDeletion):
+        return
+    if alteration.iterations < MIN_ITERATIONS:
+        raise Refusal(ErrorCode.UNACCEPTABLE_CREDENTIAL, "Too few iterations")
+    if alteration.iterations > MOST_STORED_ITERATIONS:
+        raise Refusal(ErrorCode.UNACCEPTABLE_CREDENTIAL, "Too many iterations")
+    if not alteration.salted_password:
+        raise Refusal(ErrorCode.UNACCEPTABLE_CREDENTIAL, "The salted password is empty.")
+    if len(alteration.salt) > MAX_SALT_BYTES:
+        raise Refusal(ErrorCode.UNACCEPTABLE_CREDENTIAL, f"The salt has more than {MAX_SALT_BYTES} bytes.")
+
+
+def _stored(mechanism: str, upsertion: ScramCredentialUpsertion) -> str:
+    return credential_text(
+        credential_of_salted(mechanism, upsertion.salted_password, upsertion.salt, upsertion.iterations)
+    )
+
+
 def _requested(request: AlterUserScramCredentialsRequest) -> Iterator[Change]:
-    for user, alterations in by_user(request).items():
-        yield Change(user, "user", *audited_operations(alterations))
+    return map(requested_change, by_user(request).items())
 
 
 def _user(alteration: Alteration) -> Fields:

@@ -5,10 +5,11 @@ may do so.
 
 from collections.abc import Iterable
 
+from ..cluster.entities import TokenInformation
 from ..protocol.api_keys import ApiKey
 from ..protocol.messages.renew_delegation_token import RenewDelegationTokenRequest
 from .changes import Change
-from .delegation_tokens import KIND, NAMELESS, set_by
+from .delegation_tokens import NAMELESS, change_of, expiring_at
 from .spec import Changes, Spec
 
 
@@ -16,9 +17,18 @@ def operations_of(request: RenewDelegationTokenRequest) -> dict[str, str | None]
     return {"renew_period_ms": str(request.renew_period_ms)}
 
 
+def renewed(
+    token: TokenInformation, request: RenewDelegationTokenRequest, now_ms: int, default_ms: int
+) -> TokenInformation:
+    """Return the token after a request; without a period it lives for `default_ms` longer. Raises
+    DELEGATION_TOKEN_EXPIRED.
+    """
+    period = request.renew_period_ms
+    return expiring_at(token, now_ms, now_ms + (default_ms if period < 0 else period))
+
+
 def _requested(request: RenewDelegationTokenRequest) -> Iterable[Change]:
-    operations = operations_of(request)
-    return [Change(NAMELESS, KIND, operations, set_by(operations))]
+    return [change_of(NAMELESS, operations_of(request))]
 
 
 SPEC = Spec(

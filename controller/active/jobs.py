@@ -145,10 +145,6 @@ class Draft:
         """
         return self.add(StagedElement(delta, operations, key=key))
 
-    def stage_with(self, written: StagedElement) -> StagedElement:
-        """Add an element for another change that this staged element writes, too."""
-        return self.add(StagedElement(written.delta, key=written.key))
-
     def rehearse(self, stage: "Callable[[Draft], StagedElement]") -> None:
         """Stage an element for the rest of a dry run, which writes nothing. Raises Refusal."""
         element = stage(self)

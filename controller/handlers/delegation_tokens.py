@@ -1,5 +1,5 @@
 """The parts that the APIs of delegation tokens share: who may send them, how principals are
-written, and the edits of a token that its HMAC names.
+written, and how a token is altered that its HMAC names.
 
 Rule: an HMAC is a secret. It is in requests and responses, and in nothing that is recorded or
 logged.
@@ -8,13 +8,10 @@ logged.
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import msgspec
-from immutables import Map
-
-from ...admin.changes import Change
-from ...admin.delegation_tokens import KIND, NAMELESS, set_by
+from ...admin.delegation_tokens import NAMELESS, altered_by, change_of
 from ...cluster.entities import TokenInformation
 from ...cluster.errors import Refusal
+from ...cluster.image import Image
 from ...cluster.znodes.tokens import token_path
 from ...network.serving.api import Handler
 from ...network.serving.context import RequestContext
@@ -22,7 +19,7 @@ from ...policies.interface import ANONYMOUS
 from ...protocol.error_codes import ErrorCode
 from ..broker.delegation_tokens import DelegationTokens
 from .controller_port import ControllerPort
-from .entity_changes import EntityEdit, change_entities
+from .entity_changes import Planned, change_entity, refusing
 
 
 def check_channel(context: RequestContext) -> None:
@@ -48,15 +45,6 @@ def type_and_name(principal: str) -> tuple[str, str]:
     return kind, name
 
 
-def refusing(refusal: Refusal, operations: Mapping[str, str | None]) -> EntityEdit:
-    """Return an edit that refuses what was asked of an unknown token or a new one."""
-
-    def edit(_token: object) -> Any:
-        raise refusal
-
-    return EntityEdit(Change(NAMELESS, KIND, Map(operations), set_by(operations)), "", edit)
-
-
 async def alter_token(
     port: ControllerPort,
     tokens: DelegationTokens,
@@ -70,46 +58,24 @@ async def alter_token(
     renewers. `alter` returns the token afterwards, None to remove it, and raises Refusal. Return
     the outcome and, after success, the token.
     """
-    requester, after = requester_of(context), None
+    requester, token_id, after = requester_of(context), NAMELESS, None
 
-    def edit(token: TokenInformation | None) -> TokenInformation | None:
+    def altered(image: Image) -> Planned:
         nonlocal after
-        if token is None:
-            raise Refusal(ErrorCode.DELEGATION_TOKEN_NOT_FOUND)
-        if requester not in (token.owner, *token.renewers):
-            raise Refusal(ErrorCode.DELEGATION_TOKEN_OWNER_MISMATCH)
-        after = alter(token)
-        return after
+        after = alter(altered_by(image, token_id, requester))
+        return token_path(token_id), after
 
-    (outcome,) = await change_entities(port, context, request, [_edit_of(tokens, context, request, edit, operations)])
-    return outcome.code, None if outcome.refusal is not None else after
-
-
-def _edit_of(
-    tokens: DelegationTokens,
-    context: RequestContext,
-    request: Any,
-    edit: Callable[[TokenInformation | None], TokenInformation | None],
-    operations: Mapping[str, str | None],
-) -> EntityEdit:
+    plan = altered
     try:
         check_channel(context)
         check_enabled(tokens)
+        if (found := tokens.with_hmac(request.hmac)) is None:
+            raise Refusal(ErrorCode.DELEGATION_TOKEN_NOT_FOUND)
+        token_id = found.token_id
     except Refusal as refusal:
-        return refusing(refusal, operations)
-    if (token := tokens.with_hmac(request.hmac)) is None:
-        return refusing(Refusal(ErrorCode.DELEGATION_TOKEN_NOT_FOUND), operations)
-    change = Change(token.token_id, KIND, Map(operations), set_by(operations))
-    return EntityEdit(change, token_path(token.token_id), edit)
-
-
-def expiring_at(token: TokenInformation, now: int, expires_ms: int) -> TokenInformation:
-    """Return the token with another time of expiry, which is no later than its maximum lifetime.
-    Raises DELEGATION_TOKEN_EXPIRED.
-    """
-    if token.has_expired(now):
-        raise Refusal(ErrorCode.DELEGATION_TOKEN_EXPIRED)
-    return msgspec.structs.replace(token, expires_ms=min(token.max_ms, expires_ms))
+        plan = refusing(refusal)
+    outcome = await change_entity(port, context, request, change_of(token_id, operations), plan)
+    return outcome.code, None if outcome.refusal is not None else after
 
 
 async def ask_if_allowed(

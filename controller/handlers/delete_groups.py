@@ -2,20 +2,21 @@
 of them.
 """
 
-from collections.abc import Awaitable, Iterator
+from collections.abc import Awaitable
 
 from ...admin.delete_groups import SPEC
-from ...admin.groups import DELETE_GROUP
+from ...admin.groups import DELETE_GROUP, existing, requested
 from ...cluster.errors import Refusal
-from ...cluster.groups import Group
+from ...cluster.image import Image
+from ...cluster.znodes.groups import group_path
 from ...network.serving.api import served
 from ...network.serving.context import RequestContext
 from ...process.steps import Steps, one_by_one
 from ...protocol.error_codes import ErrorCode
 from ...protocol.messages.delete_groups import DeletableGroupResult, DeleteGroupsRequest, DeleteGroupsResponse
 from .controller_port import ControllerPort
-from .entity_changes import EntityEdit, change_entities
-from .groups import edit_of, reached_coordinator, refusing
+from .entity_changes import Planned, change_entities
+from .groups import reached_coordinator
 
 
 def handle(
@@ -23,39 +24,34 @@ def handle(
 ) -> Steps[Awaitable[DeleteGroupsResponse]]:
     """Answer a request at the active controller."""
     names = list(dict.fromkeys(request.groups_names))
-    edits = yield from one_by_one(_edits(port, context, names))
-    return _delete(port, context, request, names, [each for each in edits if each is not None])
+    codes = yield from one_by_one(_code(port, context, name) for name in names)
+    return _delete(port, context, request, dict(zip(names, codes, strict=True)))
 
 
 async def _delete(
-    port: ControllerPort,
-    context: RequestContext,
-    request: DeleteGroupsRequest,
-    names: list[str],
-    edits: list[EntityEdit],
+    port: ControllerPort, context: RequestContext, request: DeleteGroupsRequest, codes: dict[str, ErrorCode]
 ) -> DeleteGroupsResponse:
-    outcomes = await change_entities(port, context, request, edits)
-    codes = {outcome.change.resource: outcome.code for outcome in outcomes}
+    def plan(image: Image, name: str) -> Planned:
+        if codes[name]:
+            raise Refusal(codes[name])
+        existing(image, name)
+        return group_path(name), None
+
+    asked = [name for name, code in codes.items() if code != ErrorCode.NOT_COORDINATOR]
+    outcomes = await change_entities(
+        port, context, request, asked, change_of=lambda name: requested(name, {}), plan=plan
+    )
+    answered = {**codes, **{name: outcome.code for name, outcome in zip(asked, outcomes, strict=True)}}
     return DeleteGroupsResponse(
-        results=[
-            DeletableGroupResult(group_id=name, error_code=codes.get(name, ErrorCode.NOT_COORDINATOR)) for name in names
-        ]
+        results=[DeletableGroupResult(group_id=name, error_code=code) for name, code in answered.items()]
     )
 
 
-def _edits(port: ControllerPort, context: RequestContext, names: list[str]) -> Iterator[EntityEdit | None]:
-    """Yield the edits of groups, None for one that the node that was asked does not coordinate."""
-    topics = port.controller.serving().image.topics
-
-    def delete(group: Group | None) -> None:
-        if group is None or not (group.exists(topics) or group.is_damaged):
-            raise Refusal(ErrorCode.GROUP_ID_NOT_FOUND)
-
-    for name in names:
-        if not context.may(DELETE_GROUP, name):
-            yield refusing(name, Refusal(ErrorCode.GROUP_AUTHORIZATION_FAILED), {})
-        else:
-            yield edit_of(name, delete, {}) if reached_coordinator(port, context, name) else None
+def _code(port: ControllerPort, context: RequestContext, name: str) -> ErrorCode:
+    """Return the error by which a group is refused whatever its state is; NONE if there is none."""
+    if not context.may(DELETE_GROUP, name):
+        return ErrorCode.GROUP_AUTHORIZATION_FAILED
+    return ErrorCode.NONE if reached_coordinator(port, context, name) else ErrorCode.NOT_COORDINATOR
 
 
 API = served(SPEC, handle)

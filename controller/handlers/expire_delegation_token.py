@@ -2,16 +2,15 @@
 or removes it at once if that is negative. Its owner and its renewers may do so.
 """
 
-from ...admin.expire_delegation_token import SPEC, operations_of
+from ...admin.expire_delegation_token import SPEC, expired, operations_of
 from ...clock import now_ms
-from ...cluster.entities import TokenInformation
 from ...network.serving.api import Handler, served
 from ...network.serving.context import RequestContext
 from ...protocol.error_codes import ErrorCode
 from ...protocol.messages.expire_delegation_token import ExpireDelegationTokenRequest, ExpireDelegationTokenResponse
 from ..broker.delegation_tokens import DelegationTokens
 from .controller_port import ControllerPort
-from .delegation_tokens import alter_token, ask_if_allowed, expiring_at
+from .delegation_tokens import alter_token, ask_if_allowed
 
 
 async def receive(
@@ -31,12 +30,10 @@ async def handle(
     port: ControllerPort, tokens: DelegationTokens, context: RequestContext, request: ExpireDelegationTokenRequest
 ) -> ExpireDelegationTokenResponse:
     """Answer a request at the active controller."""
-    now, period = now_ms(), request.expiry_time_period_ms
-
-    def expire(token: TokenInformation) -> TokenInformation | None:
-        return None if period < 0 else expiring_at(token, now, now + period)
-
-    code, token = await alter_token(port, tokens, context, request, expire, operations=operations_of(request))
+    now = now_ms()
+    code, token = await alter_token(
+        port, tokens, context, request, lambda token: expired(token, request, now), operations=operations_of(request)
+    )
     if code != ErrorCode.NONE:
         return ExpireDelegationTokenResponse(error_code=code)
     return ExpireDelegationTokenResponse(expiry_timestamp_ms=now if token is None else token.expires_ms)

@@ -1,25 +1,15 @@
-"""The parts that the APIs of groups share: which permissions clients need, and the edits of a
-group's offsets, which administrators set through the controller.
+"""The parts that the APIs of groups share: which permissions clients need, and which node
+coordinates a group.
 """
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Mapping
 
-from immutables import Map
-
-from ...admin.changes import Change
-from ...admin.groups import KIND
 from ...admin.permissions import Permission
 from ...cluster.coordinators import CoordinatorType, coordinator_of
 from ...cluster.entities import Topic
-from ...cluster.errors import Refusal
-from ...cluster.groups import Group
-from ...cluster.image import Image
-from ...cluster.znodes.groups import group_path
 from ...network.serving.context import RequestContext
 from ...protocol.acls import AclOperation, AclResourceType
 from .controller_port import ControllerPort
-from .entity_changes import EntityEdit
 
 DESCRIBE_GROUP = Permission(AclOperation.DESCRIBE, AclResourceType.GROUP, "GROUP_AUTHORIZATION_FAILED for the group")
 DESCRIBE_TOPIC = Permission(
@@ -33,23 +23,6 @@ def reached_coordinator(port: ControllerPort, context: RequestContext, group_id:
     """Whether the node to which the client sent the request coordinates this group."""
     receiver = context.origin.received_node if context.forwarded else port.broker_id
     return coordinator_of(CoordinatorType.GROUP, group_id, port.cache.image.topics) == receiver
-
-
-def edit_of(
-    group_id: str,
-    edit: Callable[[Group | None], Group | None],
-    operations: Mapping[str, str | None],
-    check: Callable[[Image, Group | None], None] = lambda _image, _after: None,
-) -> EntityEdit:
-    kinds = {key: "delete" if operand is None else "set" for key, operand in operations.items()}
-    return EntityEdit(Change(group_id, KIND, Map(operations), Map(kinds)), group_path(group_id), edit, check)
-
-
-def refusing(group_id: str, refusal: Refusal, operations: Mapping[str, str | None]) -> EntityEdit:
-    def refuse(_group: object) -> Any:
-        raise refusal
-
-    return EntityEdit(Change(group_id, KIND, Map(operations), Map()), "", refuse)
 
 
 def has_partition(topics: Mapping[str, Topic], name: str, partition: int) -> bool:

@@ -6,19 +6,15 @@ refused.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
 
 import msgspec
-from immutables import Map
 
-from ...admin.groups import READ_GROUP, READ_TOPIC, key_of
-from ...admin.offset_commit import SPEC, operations_of
+from ...admin.groups import READ_GROUP, READ_TOPIC, requested
+from ...admin.offset_commit import SPEC, operations_kept, operations_of, with_offsets
 from ...clock import now_ms
-from ...cluster.entities import Topic
 from ...cluster.errors import Refusal
-from ...cluster.group_rooms import check_room
-from ...cluster.groups import CommittedOffset, Group, GroupHeader
-from ...cluster.image import Image
-from ...cluster.znodes.groups import name_of
+from ...cluster.groups import CommittedOffset
 from ...network.serving.api import served
 from ...network.serving.context import RequestContext
 from ...process.time_slices import TimeSlice
@@ -31,8 +27,8 @@ from ...protocol.messages.offset_commit import (
     OffsetCommitTopicResult,
 )
 from .controller_port import ControllerPort
-from .entity_changes import EntityEdit, change_entities
-from .groups import edit_of, has_partition, reached_coordinator, refusing
+from .entity_changes import change_entity, refusing
+from .groups import has_partition, reached_coordinator
 
 
 class _Checked(msgspec.Struct):
@@ -75,8 +71,18 @@ async def handle(port: ControllerPort, context: RequestContext, request: OffsetC
     if kept and not reached_coordinator(port, context, request.group_id):
         checked.refuse_all(ErrorCode.NOT_COORDINATOR)
     elif kept or checked.first:
-        edit = _edit(context, request, kept, checked.first, topics)
-        (outcome,) = await change_entities(port, context, request, [edit])
+        plan, operations = refusing(Refusal(checked.first)), operations_of(request)
+        if kept:
+            plan = partial(
+                with_offsets,
+                request=request,
+                kept=kept,
+                topics=topics,
+                owner=context.requester.principal,
+                is_operator=context.is_operator,
+            )
+            operations = operations_kept(kept)
+        outcome = await change_entity(port, context, request, requested(request.group_id, operations), plan)
         if outcome.refusal is not None:
             checked.refuse_all(outcome.code)
     if checked.first == ErrorCode.GROUP_AUTHORIZATION_FAILED:
@@ -110,37 +116,6 @@ async def _checked(port: ControllerPort, context: RequestContext, request: Offse
 
 def _offset(asked: OffsetCommitPartition, now: int) -> CommittedOffset:
     return CommittedOffset(asked.committed_offset, asked.committed_leader_epoch, asked.committed_metadata or "", now)
-
-
-def _edit(
-    context: RequestContext,
-    request: OffsetCommitRequest,
-    kept: Mapping[str, Mapping[int, CommittedOffset]],
-    refusal: ErrorCode,
-    topics: Map[str, Topic],
-) -> EntityEdit:
-    operations = {
-        key_of(topic, index): str(each.offset) for topic, offsets in kept.items() for index, each in offsets.items()
-    }
-    if not kept:
-        return refusing(request.group_id, Refusal(refusal), operations_of(request))
-
-    def edit(group: Group | None) -> Group:
-        if request.generation_id_or_member_epoch >= 0:
-            exists = group is not None and group.exists(topics)
-            raise Refusal(ErrorCode.UNKNOWN_MEMBER_ID if exists else ErrorCode.ILLEGAL_GENERATION)
-        owner = context.requester.principal
-        after = (group or Group.of(GroupHeader(request.group_id, owner), {})).repaired(request.group_id, owner)
-        for name, offsets in kept.items():
-            after = after.with_offsets(topics[name], offsets)
-        return after
-
-    def check(image: Image, after: Group | None) -> None:
-        assert after is not None
-        before = image.groups.get(name_of(request.group_id))
-        check_room(image.rooms, before, after, is_operator=context.is_operator)
-
-    return edit_of(request.group_id, edit, operations, check)
 
 
 def _refused(request: OffsetCommitRequest) -> OffsetCommitResponse:

@@ -2,10 +2,13 @@
 longer.
 """
 
-from ...admin.groups import DELETE_GROUP, READ_TOPIC
-from ...admin.offset_delete import SPEC, operations_of
+from collections.abc import Callable
+from functools import partial
+
+from ...admin.groups import DELETE_GROUP, READ_TOPIC, requested
+from ...admin.offset_delete import SPEC, operations_of, without_offsets
 from ...cluster.errors import Refusal
-from ...cluster.groups import Group
+from ...cluster.image import Image
 from ...network.serving.api import served
 from ...network.serving.context import RequestContext
 from ...process.time_slices import TimeSlice
@@ -17,34 +20,25 @@ from ...protocol.messages.offset_delete import (
     OffsetDeleteTopicResult,
 )
 from .controller_port import ControllerPort
-from .entity_changes import change_entities
-from .groups import edit_of, has_partition, reached_coordinator, refusing
+from .entity_changes import Planned, change_entity, refusing
+from .groups import has_partition, reached_coordinator
 
 
 async def handle(port: ControllerPort, context: RequestContext, request: OffsetDeleteRequest) -> OffsetDeleteResponse:
     """Answer a request at the active controller."""
-    topics, codes = port.controller.serving().image.topics, await _checked(port, context, request)
+    codes, group_id = await _checked(port, context, request), request.group_id
     doomed = {
         name: [index for index, code in partitions.items() if code == ErrorCode.NONE]
         for name, partitions in codes.items()
     }
-
-    def edit(group: Group | None) -> Group | None:
-        if group is None or not (group.exists(topics) or group.is_damaged):
-            raise Refusal(ErrorCode.GROUP_ID_NOT_FOUND)
-        for name, partitions in doomed.items():
-            group = group.without_offsets(name, partitions)
-        return group if group.exists(topics) else None
-
-    group_id, operations = request.group_id, operations_of(request)
-    change = edit_of(group_id, edit, operations)
+    plan: Callable[[Image], Planned] = partial(without_offsets, group_id=group_id, doomed=doomed)
     if not context.may(DELETE_GROUP, group_id):
-        change = refusing(group_id, Refusal(ErrorCode.GROUP_AUTHORIZATION_FAILED), operations)
+        plan = refusing(Refusal(ErrorCode.GROUP_AUTHORIZATION_FAILED))
     elif not group_id:
-        change = refusing(group_id, Refusal(ErrorCode.INVALID_GROUP_ID), operations)
+        plan = refusing(Refusal(ErrorCode.INVALID_GROUP_ID))
     elif not reached_coordinator(port, context, group_id):
         return OffsetDeleteResponse(error_code=ErrorCode.NOT_COORDINATOR)
-    (outcome,) = await change_entities(port, context, request, [change])
+    outcome = await change_entity(port, context, request, requested(group_id, operations_of(request)), plan)
     if outcome.refusal is not None:
         return OffsetDeleteResponse(error_code=outcome.code)
     return _response(codes)

@@ -69,8 +69,7 @@ class HttpProtection:
         return len(shown) == 1 and hmac.compare_digest(_credential(shown[0]), self._token)
 
     async def follow(self, on_new_token: Callable[[], None]) -> None:
-        """Follow the files until cancelled. `on_new_token` is called when another token is in force.
-        """
+        """Follow the files until cancelled. Calls `on_new_token` when another token is in force."""
         if self._keys():
             await self._files.follow(LOOK_SECONDS, partial(self._take, on_new_token))
 

@@ -3,7 +3,6 @@ node at once, and in the end the store, the controller and all nodes say the sam
 """
 
 from collections.abc import Mapping
-from functools import partial
 from random import Random
 from typing import Any
 
@@ -19,7 +18,7 @@ from minicontroller.cluster.errors import Refusal
 from minicontroller.cluster.image import Image
 from minicontroller.cluster.znodes import acls, tokens
 from minicontroller.controller.active.entity_reading import load_entities
-from minicontroller.controller.handlers.entity_changes import EntityEdit, change_entities
+from minicontroller.controller.handlers.entity_changes import change_entities
 from minicontroller.protocol.acls import (
     AccessControlEntry,
     AclOperation,
@@ -60,7 +59,8 @@ class Administrator:
         """The newest that was answered with success."""
 
     @property
-    def edits(self) -> list[EntityEdit]:
+    def values(self) -> dict[str, Any]:
+        """What each of its entities is to say, by path."""
         number, pattern = self.number, ResourcePattern(AclResourceType.TOPIC, self.name, PatternType.PREFIXED)
         token = TokenInformation(self.name, "User:a", "User:a", (), 1, number, 9)
         values: dict[str, Any] = {
@@ -72,19 +72,26 @@ class Administrator:
         if number % REMOVED_EVERY == 0:
             values = {path: {} if path.startswith(CONFIGS) else None for path in values}
             values[acls.acl_path(pattern)] = frozenset()
-        return [EntityEdit(Change(path, "acl"), path, partial(_becomes, value)) for path, value in values.items()]
+        return values
 
     async def act(self) -> None:
         if not self.cluster.rulers():
             await trio.sleep(0.02)
             return
         self.number += 1
-        node, edits = self.cluster.controller_node, self.edits
+        node, values = self.cluster.controller_node, self.values
         context = context_for(node, ApiKey.CREATE_TOPICS, 7)
-        asked = [each.change for each in edits]
+        asked = [Change(path, "acl") for path in values]
         context.spec = msgspec.structs.replace(context.spec, changes=Changes("create_acls", lambda _request: asked))
         try:
-            changes = await change_entities(node.port, context, None, edits)
+            changes = await change_entities(
+                node.port,
+                context,
+                None,
+                asked,
+                change_of=lambda change: change,
+                plan=lambda _image, change: (change.resource, values[change.resource]),
+            )
         except Refusal:
             return
         if any(each.refusal is not None for each in changes):
@@ -114,10 +121,6 @@ class Administrator:
         ]
         possible = {None if number % REMOVED_EVERY == 0 else number for number in range(self.done, self.number + 1)}
         assert possible.issuperset(numbers), (when, member.broker_id, self.name, numbers, self.done, self.number)
-
-
-def _becomes(value: Any, _before: Any) -> Any:
-    return value
 
 
 async def write_as_another(store: Store, over: trio.Event) -> None:

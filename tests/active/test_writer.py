@@ -233,7 +233,7 @@ async def test_what_another_element_writes_shares_its_outcome(world: World, nurs
 
     async def plan(draft: Draft) -> list[StagedElement]:
         made = creation("a", draft)
-        return [made, draft.stage_with(made), draft.stage(TopicMarked("b", NO_TOPIC_ID)), draft.decide()]
+        return [made, draft.stage(made.delta), draft.stage(TopicMarked("b", NO_TOPIC_ID)), draft.decide()]
 
     async def job() -> None:
         done.append(await world.writer.write(plan))

@@ -51,7 +51,7 @@ POLICY_INTERFACE = "policies/interface.py"
 """The module with the classes of requests that a policy decides; their names end in `Request`."""
 
 _OF_THE_NODE = """
-RequestedChange Change PlannedChange RequestedDeletion Alteration IncrementalChange EntityEdit Element CompletedElement
+RequestedChange Change PlannedChange RequestedDeletion Alteration IncrementalChange Element CompletedElement
 AuditedRequest DecidedElement Delta StagedElement
 """
 _OF_THE_GATEWAY = "Part JudgedPart Judged Question Outcome Result PassedElement ClusterAnswer"

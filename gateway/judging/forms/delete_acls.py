@@ -7,13 +7,14 @@ nobody has judged it.
 
 from collections.abc import Sequence
 from functools import partial
-from itertools import islice
+from itertools import islice, starmap
+from operator import attrgetter
 from uuid import uuid4
 
 import msgspec
 
-from ....admin.acl_filters import entry_text, pattern_text
-from ....admin.changes import Change, Outcome
+from ....admin.changes import Outcome
+from ....admin.delete_acls import removal
 from ....protocol.acls import AccessControlEntry, ResourcePattern
 from ....protocol.api_keys import ApiKey
 from ....protocol.error_codes import ErrorCode
@@ -40,19 +41,19 @@ async def _resolve(request: DeleteAclsRequest, mirror: Mirror) -> Resolution | N
         return None
     if len(request.filters) > MOST_FILTERS:
         return _too_much(request, f"The gateway judges at most {MOST_FILTERS} filters in one request.")
-    matched: dict[str, dict[str, str | None]] = {}
+    matched: dict[ResourcePattern, dict[AccessControlEntry, None]] = {}
     named: list[list[DeleteAclsFilter]] = []
     for each in request.filters:
         found = await mirror.acls_matching(each)
         acls = [_only(pattern, entry) for pattern, entries in found.items() for entry in entries]
         named.append(acls or [_of_nobody(each)])
         for pattern, entries in found.items():
-            matched.setdefault(pattern_text(pattern), {}).update(dict.fromkeys(map(entry_text, entries)))
+            matched.setdefault(pattern, {}).update(dict.fromkeys(entries))
     if sum(map(len, named)) > MOST_ACLS:
         return _too_much(request, f"The gateway judges at most {MOST_ACLS} matching ACLs in one request.")
     parts = [
-        Part(("acl", name), [], Outcome(Change(name, "acl", entries, dict.fromkeys(entries, "delete"))))
-        for name, entries in sorted(matched.items())
+        Part(("acl", change.resource), [], Outcome(change))
+        for change in sorted(starmap(removal, matched.items()), key=attrgetter("resource"))
     ]
     exact = msgspec.structs.replace(request, filters=[each for filters in named for each in filters])
     return Resolution(parts, exact, partial(_by_filter, [len(filters) for filters in named]))

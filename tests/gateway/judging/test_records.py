@@ -62,5 +62,5 @@ def test_an_incomplete_form_cannot_be_made() -> None:
         outcomes = WholeForm.outcomes
 
     incomplete = cast(Any, Incomplete)
-    with pytest.raises(TypeError, match="abstract method '?plan"):
+    with pytest.raises(TypeError, match=r"abstract method '?plan"):
         incomplete(key=ApiKey.CREATE_TOPICS)
