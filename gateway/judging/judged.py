@@ -245,10 +245,10 @@ class Form(ABC):
     retried_as: ErrorCode = ErrorCode.NOT_CONTROLLER
     """The error for which clients look for the broker that answers the API, wait, and ask again."""
     inquire: Callable[["Judged", int, AskForClient], Awaitable[None]] = no_inquiry
-    """Asks the cluster, as the client, about the parts that the gateway does not see, in a version
-    of the API, and refuses them as the cluster does. The state that was read may be old, and the
-    cluster alone knows the client's rights. An inquiry changes nothing in any state of the cluster,
-    and a part goes on after none of its answers.
+    """Asks the cluster, as the client, about the parts that the gateway does not see or the policy
+    refuses, in a version of the API, and refuses them as the cluster does. The state that was read
+    may be old, and the cluster alone knows the client's rights. An inquiry changes nothing in any
+    state of the cluster, and a part goes on after none of its answers.
     """
     resolve: Callable[[Any, Mirror], Awaitable[Resolution | None]] | None = None
     """Finds out what a request means that does not name it; returns None if it does. Raises
