@@ -62,11 +62,13 @@ class ClientChannel:
 
     @property
     def is_waiting_for_us(self) -> bool:
-        """Whether the client is owed a response, has sent all of its request, and takes what there
-        is.
+        """Whether the client is owed a response, has sent all of its request, takes what there is,
+        and has not left. That it left is seen without reading, because nothing is read while a
+        request is held until those before it are answered.
         """
         exchange = self._exchange
-        return exchange.running > 0 and exchange.reading is not ReadingState.PASSING and not self._to_client.is_blocked
+        is_owed = exchange.running > 0 and exchange.reading is not ReadingState.PASSING
+        return is_owed and not self._to_client.is_blocked and not self._client.has_left
 
     def cancel(self) -> None:
         """End both connections now."""

@@ -116,6 +116,10 @@ class TlsTransport:
         return self._socket.raw_socket
 
     @property
+    def has_left(self) -> bool:
+        return self._socket.has_left
+
+    @property
     def buffered_bytes(self) -> int:
         """How many bytes were read from the socket and not yet given to the reader."""
         return self._incoming.pending + (0 if self._tls is None else self._tls.pending())

@@ -7,6 +7,7 @@ of `Transport`.
 """
 
 import socket
+import sys
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, Protocol
 
@@ -21,12 +22,22 @@ counts as reading.
 """
 
 
+_ESTABLISHED = 1
+"""The state, in the first byte of Linux's TCP_INFO, of a connection that neither end has closed."""
+
+
 class Disconnected(Exception):  # noqa: N818 - it happens to every connection once
     """The other end has closed the connection, or it broke."""
 
 
 class Transport(Protocol):
     """A connection that carries bytes. What reads or writes raises Disconnected."""
+
+    @property
+    def has_left(self) -> bool:
+        """Whether the other end has closed the connection, though there may be bytes that were not
+        read yet.
+        """
 
     async def secure(self) -> bytes | None:
         """Do what comes before the first byte. Return the certificate of the other end in DER, or
@@ -60,6 +71,15 @@ class SocketTransport:
     @property
     def raw_socket(self) -> socket.socket:
         return self._socket
+
+    @property
+    def has_left(self) -> bool:
+        if sys.platform != "linux":
+            return False  # what is not read is not noticed
+        try:
+            return self._socket.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 1)[0] != _ESTABLISHED
+        except OSError:
+            return True
 
     async def secure(self) -> None:
         """Do nothing: the bytes go as they are."""

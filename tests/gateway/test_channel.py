@@ -6,10 +6,12 @@ import gc
 import socket
 from collections import Counter
 from collections.abc import Callable
+from functools import partial
 from typing import Any, cast
 
 import pytest
 import trio
+import trio.testing
 
 from minicontroller.gateway import intake, upstream_link
 from minicontroller.gateway.apis import APIS
@@ -248,6 +250,30 @@ async def test_the_last_request_before_a_drain_goes_on() -> None:
         assert await _received(client, len(ANSWER)) == ANSWER
         assert await broker.socket.receive_some() == b""
     await client.aclose()
+    await broker.aclose()
+
+
+async def test_a_client_that_leaves_while_its_request_waits_is_idle() -> None:
+    """A judged request waits until the broker has answered the one before it. The client counts as
+    waiting meanwhile, also if it has sent more, but no more once it has left.
+    """
+    near, client = _pair()
+    broker = HangingBroker()
+    async with trio.open_nursery() as nursery:
+        serving = _channel(near, broker, RequestMemory())
+        nursery.start_soon(serving.run)
+        await client.send_all(SMALL * 3)
+        assert await _received(broker.socket, len(SMALL)) == SMALL
+        await trio.testing.wait_all_tasks_blocked()
+        waits = partial(getattr, serving, "is_waiting_for_us")
+        assert (serving.running, waits()) == (1, True)
+        await client.aclose()
+        with trio.fail_after(5):
+            while waits():  # noqa: ASYNC110 - the kernel has no event for it
+                await trio.sleep(0.01)
+        assert not serving.is_leaving
+        serving.cancel()
+    assert await broker.socket.receive_some() == b""
     await broker.aclose()
 
 

@@ -25,6 +25,10 @@ class Pipe(Transport):
         self._taken = taken
         self.sent: list[bytes] = []
 
+    @property
+    def has_left(self) -> bool:
+        return not self._pieces
+
     async def secure(self) -> bytes | None:
         return None
 
