@@ -1,5 +1,6 @@
 """Fixtures for every test."""
 
+import atexit
 import gc
 from collections.abc import Generator, Iterator
 from functools import cache
@@ -56,8 +57,13 @@ def pytest_collection() -> Generator[None, object, object]:
 
 
 def pytest_unconfigure() -> None:
-    """Let the garbage collector have everything back in the end: DuckDB counts what it leaves."""
-    gc.unfreeze()
+    """Look once for what the last tests left. pytest looks five more times, each of which takes a
+    second unless what is alive is kept away; when the process ends it is given back, because DuckDB
+    counts what it leaves.
+    """
+    gc.collect()
+    gc.freeze()
+    atexit.register(gc.unfreeze)
 
 
 @pytest.hookimpl(tryfirst=True)  # before `-m` chooses and before tests are dealt out to processes
