@@ -144,8 +144,9 @@ $(VENV)/.runtime: pyproject.toml | $(VENV)/bin/python
 	$(BIN)/pip install -qq --editable .
 	@touch $@
 
+# --no-compile: the tests use a tenth of what is installed, and Python compiles that when it is imported first.
 $(VENV)/.dev: pyproject.toml | $(VENV)/bin/python
-	$(BIN)/pip install -qq --editable . --group dev
+	$(BIN)/pip install -qq --no-compile --editable . --group dev
 	@touch $@ $(VENV)/.runtime
 
 clean:
