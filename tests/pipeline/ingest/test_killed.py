@@ -35,6 +35,8 @@ MOMENTS = [Table.EVENTS.value, *(f"{table.value}/_delta_log" for table in (Table
 SMALL_BATCH = 20_000
 EPOCHS = 3
 EVENTS = 60
+SEEDS = range(3)
+"""Each is killed in all four folders: twelve moments in a run of the tests."""
 MILLISECOND = 0.001
 WITHIN_SECONDS = 300.0
 
@@ -50,7 +52,7 @@ def expected(folder: Path) -> list[tuple[str, int, int]]:
     return sorted((event.cluster_id, event.epoch, event.sequence) for event in events if event is not None)
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", SEEDS)
 def test_killed_while_it_commits(tmp_path: Path, seed: int) -> None:
     """SIGKILL between any two steps of staging, state and commits, several times in a row, loses
     and doubles nothing (P-1d).
