@@ -23,7 +23,7 @@ from ...cluster.errors import ConfigurationError
 from ...policies.configs.values import host_and_port
 from ...process.observe.logs import ClientWarnings
 from ...process.settings.node_config import NodeConfig
-from ...protocol.other_protocols import FIRST_BYTES, HTTP, TEXT, protocol_of
+from ...protocol.other_protocols import FIRST_BYTES, HTTP, PROXY, TEXT, protocol_of
 from ..binding import OVERLOADED, open_listeners, port_of
 from ..handshake_errors import HandshakeError
 from ..tls import TlsTransport
@@ -38,6 +38,8 @@ STALL_SECONDS = 10.0
 READ_BYTES = 4 * 1024
 PAUSE_SECONDS = 0.1
 P = TypeVar("P")
+EMPTY_LINES = b"\r\n"
+"""The bytes of empty lines, which a client may send before its first request."""
 
 
 def parse_address(text: str) -> tuple[str, int]:
@@ -92,13 +94,18 @@ class BoundedStream:
         return data if self._has_begun else await self._begun(data)
 
     async def _begun(self, data: bytes) -> bytes:
-        """Return the first bytes, at least as many as name a protocol. Raises Disconnected if it
-        is not HTTP.
+        """Return the first bytes after empty lines (RFC 9112, section 2.2), at least as many as
+        name a protocol. Raises Disconnected if it is not HTTP.
         """
         self._has_begun = True
-        while 0 < len(data) < FIRST_BYTES and (more := await self._transport.receive(READ_BYTES)):
-            data += more
-        other = "Kafka's protocol" if data[:1] == b"\0" else protocol_of(data)
+        first = data[:1]
+        data = data.lstrip(EMPTY_LINES)
+        while first and len(data) < FIRST_BYTES and (more := await self._transport.receive(READ_BYTES)):
+            data = (data + more).lstrip(EMPTY_LINES)
+        if data[:1] == b"\0":  # in front of that, a PROXY header of version 2 has empty lines
+            other: str | None = "Kafka's protocol" if first == b"\0" else PROXY
+        else:
+            other = protocol_of(data)
         if other in (None, HTTP, TEXT):  # what text it is, the service says
             return data
         self._warnings.say(log, "closing a connection at the HTTP port: %s arrived instead of HTTP", other)

@@ -92,6 +92,21 @@ async def test_a_client_that_asks_first_may_send_its_body() -> None:
         assert b"HTTP/1.1 200 " in await rest(client)
 
 
+@pytest.mark.parametrize("lines", [END, END * 2, END * 100, b"\n\n"])
+async def test_empty_lines_before_the_first_request_are_ignored(lines: bytes) -> None:
+    """As RFC 9112, section 2.2, asks for, whether they come with the request or by themselves."""
+    for parts in (
+        [lines + GET + END],
+        [*(bytes([byte]) for byte in lines), GET, END],
+        [lines + GET[:1], GET[1:] + END],
+    ):
+        async with served(App()) as client:
+            for part in parts:
+                await client.send_all(part)
+            await client.send_eof()
+            assert (await rest(client)).count(b"HTTP/1.1 200") == 1
+
+
 async def test_an_older_client_gets_one_answer() -> None:
     """HTTP/1.0 has neither chunks nor, here, a second request."""
     async with served(App()) as client:

@@ -174,6 +174,7 @@ def test_hostile_http_harms_nobody(cluster: MiniCluster, data: bytes) -> None:
         (b"\x16\3\1\2\0\1\0\1\xfc", "TLS"),
         (b"\0\0\0\x1a\0\x12\0\3", "Kafka's protocol"),
         (b"PROXY TCP4 ", "a PROXY header"),
+        (b"\r\n\r\n\0\r\nQUIT\n", "a PROXY header"),
     ],
 )
 def test_another_protocol_is_named(cluster: MiniCluster, data: bytes, named: str) -> None:
