@@ -45,6 +45,7 @@ the node's log repeat.
 MAX_BYTES_OF_A_CHARACTER = 6
 ENTITY_FIELDS = ("creations", "filters", "deletions", "upsertions", "entries", "groups_names")
 """The fields of requests that change ACLs, users, quotas and groups."""
+NAME_FIELDS = ("name", "resource_name", "path")
 SMALL_BYTES = 32 * 1024
 """The size up to which a request cannot pass the bounds on changes, and is not checked."""
 
@@ -58,6 +59,7 @@ def check_changes(request: Any) -> None:
         *(getattr(request, "topic_partitions", None) or ()),
         *getattr(request, "topic_names", ()),
         *getattr(request, "resources", ()),
+        *getattr(request, "dirs", ()),
     ]
     entities = [each for field in ENTITY_FIELDS for each in getattr(request, field, ())]
     if hasattr(request, "renewers"):
@@ -77,10 +79,10 @@ def check_changes(request: Any) -> None:
 
 
 def _texts(element: Any) -> list[str]:
-    """Return an element's name, and the names and values of its configs."""
+    """Return an element's name or path, and the names and values of its configs."""
     if isinstance(element, str):
         return [element]
-    name: str = getattr(element, "name", "") or getattr(element, "resource_name", "")
+    name: str = next(filter(None, (getattr(element, field, "") for field in NAME_FIELDS)), "")
     texts = [name]
     for config in getattr(element, "configs", ()):
         texts += (config.name, config.value or "")

@@ -21,7 +21,6 @@ OPERATIONS = {spec.api.name: spec.changes.operation for spec in CHANGING.values(
 REPLAYED = {CREATE_TOPIC, DELETE_TOPIC, DELETE_RECORDS, *ALTERATIONS}
 """The operations on topics, whose requests are replayed with the topic's state."""
 UNBOUNDED = {
-    (ApiKey.ALTER_REPLICA_LOG_DIRS, "dirs"): "the node that is asked takes one time slice after the other for it",
     (ApiKey.CREATE_DELEGATION_TOKEN, "renewers"): "a token is one change, whose bytes are bounded",
 }
 """The arrays that may be longer than MAX_CHANGES, and why."""
