@@ -23,19 +23,25 @@ from tests.support.specs import APIS
 ALICE, ROOT = "User:alice", "User:root"
 AUTHORIZATION = Authorization(AclRules(AclIndex()), frozenset({ROOT}))
 TOPICS = ("orders", "audit")
+COORDINATORS = wanted("__consumer_offsets", placed={0: [1]})
 LOGGER = "minicontroller.answer"
 VALUES: dict[str, Sequence[object]] = {
     "config_operation": (0, 1),
+    "committed_offset": (5,),
     "count": (7,),
     "entity_name": ("alice",),
     "entity_type": ("user", "client-id"),
+    "generation_id_or_member_epoch": (-1,),
+    "group_id": ("team",),
     "host": ("*",),
     "iterations": (4096,),
     "key": ("controller_mutation_rate",),
     "mechanism": (1, 2),
+    "member_id": ("",),
     "name": (*TOPICS, "another", "alice", "retention.ms", LOGGER),
     "num_partitions": (2,),
     "operation": (3, 12),
+    "partition_index": (0,),
     "permission_type": (3,),
     "principal": (ALICE,),
     "replication_factor": (1,),
@@ -56,12 +62,11 @@ UNCHANGED = {
     ApiKey.ALTER_REPLICA_LOG_DIRS: "no directory of the node has one of these names",
     ApiKey.CREATE_DELEGATION_TOKEN: "the cluster has no secret key for tokens",
     ApiKey.DELETE_ACLS: "there are no ACLs",
-    ApiKey.DELETE_GROUPS: "the node coordinates no groups",
+    ApiKey.DELETE_GROUPS: "there are no groups",
     ApiKey.DELETE_RECORDS: "there are no records",
     ApiKey.ELECT_LEADERS: "the leaders are the preferred ones",
     ApiKey.EXPIRE_DELEGATION_TOKEN: "the cluster has no secret key for tokens",
-    ApiKey.OFFSET_COMMIT: "the requests are not readable, or name partitions that do not exist",
-    ApiKey.OFFSET_DELETE: "the node coordinates no groups",
+    ApiKey.OFFSET_DELETE: "there are no groups",
     ApiKey.RENEW_DELEGATION_TOKEN: "the cluster has no secret key for tokens",
 }
 """The APIs whose requests here change nothing though a super user sends them, and why."""
@@ -113,7 +118,7 @@ async def test_nobody_changes_anything_without_a_permission(key: ApiKey, autojum
     loggers stay as they are, by requests with which a super user changes them.
     """
     async with ruling() as cluster:
-        await cluster.make(*map(wanted, TOPICS))
+        await cluster.make(COORDINATORS, *map(wanted, TOPICS))
         before = cluster.image, levels()
         for inter_broker in (False, True):
             await answered(cluster, key, ALICE, inter_broker=inter_broker)
