@@ -73,7 +73,7 @@ async def test_what_is_not_advertised_ends_the_connection(caplog: pytest.LogCapt
             assert "127.0.0.1" in caplog.text
 
 
-async def test_every_advertised_version_is_understood() -> None:
+async def test_every_advertised_version_is_understood(autojump_clock: object) -> None:
     """An empty request of each API is decoded and answered in each advertised version; of
     DescribeAcls it is one for any ACL, because Kafka reads no other.
     """
