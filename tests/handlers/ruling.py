@@ -5,6 +5,7 @@ updates sent to it are never acknowledged.
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
+from functools import cached_property
 from random import Random
 from typing import Any
 
@@ -75,7 +76,6 @@ class Ruling:
         self.node = node
         self.nodes = nodes
         self.deaf = deaf
-        self._client = self.client()
 
     @property
     def store(self) -> MemoryStore:
@@ -97,6 +97,10 @@ class Ruling:
 
     def client(self, **how: Any) -> Client:
         return Client(self.node, handlers=APIS, **how)
+
+    @cached_property
+    def _client(self) -> Client:
+        return self.client()
 
     async def ask(self, request: Any, version: int, **how: Any) -> Any:
         """One request of a client at the controller's node."""
