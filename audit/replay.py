@@ -38,6 +38,8 @@ from .replayed_topics import ReplayedCluster, ReplayedTopics, SeenStates, Valida
 
 CREATE_TOPICS = "CreateTopics"
 """The API by which clients create topics. A creation by any other API is automatic."""
+NO_ID = "AAAAAAAAAAAAAAAAAAAAAA"
+"""The topic id of topics that no request of the log has created."""
 CREATE_TOPIC, DELETE_TOPIC, DELETE_RECORDS = "create_topic", "delete_topic", "delete_records"
 REASSIGN = "alter_partition_reassignments"
 CREATE_PARTITIONS = "create_partitions"
@@ -118,8 +120,10 @@ class Replay:
         if event.effect is Effect.UNKNOWN:
             self._doubtful.add(event.name)
         self.becomes(event.name, event.after)
-        if event.validate_only and event.error_code == 0 and (supposed := _supposed(event)) is not None:
-            self.suppose(event.name, supposed)
+        if event.validate_only and event.error_code == 0:
+            supposed = carried_out(event, event.before, event.requested)
+            if supposed is not None:
+                self.suppose(event.name, supposed)
 
     def suppose(self, topic: str, state: RecordedState) -> None:
         """Show a topic to the later elements of the current request as a validated one would have
@@ -204,23 +208,21 @@ class Replay:
         return ReplayedCluster(seen, event.cluster_size, self._states)
 
 
-def _supposed(event: Decision) -> RecordedState | None:
-    """Return the topic as the later elements of its request see it after a validated element; None
-    if they see no difference.
+def carried_out(event: Decision, before: RecordedState | None, wanted: Requested | None) -> RecordedState | None:
+    """Return the topic that the request of a decision makes of the one before it, if it leads to
+    what is wanted; None if it makes none.
     """
-    if event.operation == DELETE_TOPIC and event.before is not None:
-        return msgspec.structs.replace(event.before, marked_for_deletion=True)
-    return None if event.requested is None else _as_state(event.requested)
-
-
-def _as_state(wanted: Requested) -> RecordedState:
+    if event.operation == DELETE_TOPIC:
+        return before and msgspec.structs.replace(before, marked_for_deletion=True)  # its removal follows
+    if wanted is None:
+        return None
     return RecordedState(
-        topic_id="",
+        topic_id=NO_ID if before is None else before.topic_id,
         replicas=wanted.replicas,
         configs=wanted.configs,
         marked_for_deletion=wanted.marked_for_deletion,
         internal=wanted.internal,
-        created_ms=None,
+        created_ms=event.asked_ms if before is None else before.created_ms,
     )
 
 

@@ -18,6 +18,7 @@ from ...audit.replay import (
     DELETE_TOPIC,
     REASSIGN,
     Replay,
+    carried_out,
     judged_request,
     same,
 )
@@ -29,8 +30,6 @@ from .tally import Note, Tally
 from .timelines import CandidateQuestion, NotApplicable
 from .verdicts import ALLOWED, recorded
 
-NO_ID = "AAAAAAAAAAAAAAAAAAAAAA"
-"""The topic id of topics that were created in the counterfactual history only."""
 POLICY_ERRORS = frozenset({ErrorCode.POLICY_VIOLATION, ErrorCode.UNKNOWN_SERVER_ERROR})
 """The error codes of requests that a policy refused, or could not judge."""
 
@@ -164,7 +163,7 @@ class Counterfactual:
             self._other.becomes(event.name, event.after)
         if not is_made:
             return
-        state = _made(event, before, _requested(event, before) if parted else event.requested)
+        state = carried_out(event, before, _requested(event, before) if parted else event.requested)
         if event.validate_only:
             if state is not None:
                 self._other.suppose(event.name, state)
@@ -248,21 +247,3 @@ def _rewritten(event: Decision, before: RecordedState | None, wanted: Requested 
         named = {key: kinds[key] for key in event.config_operations or {}}
         kinds = kinds_with_omitted(named, before.configs, wanted.configs)
     return msgspec.structs.replace(event, requested=wanted, config_operation_kinds=kinds)
-
-
-def _made(event: Decision, before: RecordedState | None, wanted: Requested | None) -> RecordedState | None:
-    """Return the topic that results from a request for what is wanted."""
-    if event.operation == DELETE_TOPIC:
-        return before and msgspec.structs.replace(before, marked_for_deletion=True)  # its removal follows
-    if wanted is None:
-        return None
-    if before is not None:
-        return msgspec.structs.replace(before, replicas=wanted.replicas, configs=wanted.configs)
-    return RecordedState(
-        topic_id=NO_ID,
-        replicas=wanted.replicas,
-        configs=wanted.configs,
-        marked_for_deletion=False,
-        internal=wanted.internal,
-        created_ms=event.asked_ms,
-    )

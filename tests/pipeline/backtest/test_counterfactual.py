@@ -8,7 +8,8 @@ from typing import Any
 import msgspec
 
 from minicontroller.audit.event import Decision, Effect, EntityChange, NamedState
-from minicontroller.pipeline.backtest.counterfactual import NO_ID, Counterfactual
+from minicontroller.audit.replay import NO_ID
+from minicontroller.pipeline.backtest.counterfactual import Counterfactual
 from minicontroller.pipeline.backtest.recorded import RecordedTimeline
 from minicontroller.pipeline.backtest.replaying import Window
 from minicontroller.pipeline.backtest.timelines import NotApplicable
