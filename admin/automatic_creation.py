@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from ..process.settings.node_config import NodeConfig
 from ..protocol.error_codes import ErrorCode
 from ..protocol.messages.create_topics import CreatableTopic, CreatableTopicConfig
+from .create_topics import BROKER_DEFAULT
 
-BROKER_DEFAULT = -1
 AS_SEEN_BY_THE_CLIENT = {
     ErrorCode.NONE: ErrorCode.LEADER_NOT_AVAILABLE,
     ErrorCode.REQUEST_TIMED_OUT: ErrorCode.LEADER_NOT_AVAILABLE,

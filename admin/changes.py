@@ -110,22 +110,14 @@ class Outcome(msgspec.Struct):
     refusal: Refusal | None = None
     element: Element | None = None
     """The element that carries it out; None until it is planned. The element of a refused change
-    writes nothing.
+    writes nothing, and that of a gateway says what the cluster is expected to do.
     """
-    awaited: Delta = NO_CHANGE
-    """The delta that a node's image must show before the change is complete."""
     levels: tuple[Mapping[str, str], Mapping[str, str]] | None = None
     """The levels of the loggers that the request names, before and after it."""
     is_done: bool = False
     """Whether the node that received the request has already carried it out, so that nothing has to
     be written.
     """
-    is_denied: bool = False
-    """Whether a permission for it was lacking before its request waited for the writer. Such
-    changes of one request share elements.
-    """
-    changes_configs: bool = False
-    """Whether it changes configs, which UpdateMetadata lacks and nodes read from the store."""
     judgement: Judgement | None = None
     """None if there is neither a policy nor an audit log, or if it was refused before it was
     judged.
@@ -152,11 +144,16 @@ class Outcome(msgspec.Struct):
         """Whether the change was neither refused nor only validated."""
         return self.refusal is None and self.element is not None and not self.element.is_decision_only
 
+    @property
+    def delta(self) -> Delta:
+        """The change of the image that its element makes."""
+        return NO_CHANGE if self.element is None else self.element.delta
+
     def is_complete(self, shown: Image, committed: Image) -> bool:
         """Whether the change is complete: a node's image shows it, or the controller's image shows
         that others have undone it, so that nothing more will come of it.
         """
-        return self.awaited.is_complete(shown) or self.awaited.is_overtaken(committed)
+        return self.delta.is_complete(shown) or self.delta.is_overtaken(committed)
 
     @property
     def is_enforced(self) -> bool:

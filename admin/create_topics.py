@@ -1,8 +1,24 @@
-"""CreateTopics (19) creates topics, with replicas that are chosen here or given by the request."""
+"""CreateTopics (19) creates topics, with replicas that are chosen here or given by the request.
 
+The order of the checks is Kafka's (ZkAdminManager.createTopics), so a request that is wrong in two
+ways gets the same error as from Kafka.
+"""
+
+from random import Random
+
+from immutables import Map
+
+from ..cluster import leadership
+from ..cluster.entities import Topic
 from ..cluster.errors import Refusal
 from ..cluster.image import Image
+from ..cluster.placement import Assignment, assign_replicas, check_counts, placed_brokers
+from ..cluster.random_ids import new_id
 from ..cluster.topic_names import validate_topic_name
+from ..cluster.znodes.topics import refuse_unstorable
+from ..process.settings.node_config import NodeConfig
+from ..process.settings.topic_configs import validate_topic_configs
+from ..process.steps import Steps
 from ..protocol.acls import AclOperation, AclResourceType
 from ..protocol.api_keys import ApiKey
 from ..protocol.error_codes import ErrorCode
@@ -29,8 +45,48 @@ DESCRIBE_CONFIGS = Permission(
 )
 CLUSTER_METADATA = "__cluster_metadata"
 """The topic that KRaft keeps the cluster in. Kafka refuses it before it asks for any permission."""
-Assignment = tuple[tuple[int, ...], ...]
-"""Row i holds the broker ids of partition i, the preferred leader first."""
+BROKER_DEFAULT = -1
+"""A count that the configuration of the brokers decides (KIP-464)."""
+
+
+def creation(
+    image: Image, wanted: CreatableTopic, node: NodeConfig, *, static: NodeConfig, max_bytes: int, random: Random
+) -> Steps[Topic]:
+    """Return a topic as it will be created. Its replicas are placed only after all other checks
+    have passed. `node` is the configuration in force, `static` that of the node's file, and the
+    topic's znode may have `max_bytes`. Raises Refusal.
+    """
+    configs = check_wanted(image, wanted)
+    brokers = placed_brokers(image)
+    counts = None if wanted.assignments else wanted_counts(wanted, static)
+    if counts is not None:
+        refuse_unstorable(*counts, max_bytes)
+        check_counts(brokers, *counts)
+    check_name(image, wanted.name)
+    assignment = manual_assignment(image, wanted) if counts is None else ()
+    validate_topic_configs(configs, node)
+    if counts is not None:
+        assignment = assign_replicas(brokers, *counts, random=random.randrange)
+        yield
+    return Topic(
+        name=wanted.name,
+        topic_id=new_id(),
+        partitions=leadership.new_partitions(image, assignment),
+        configs=Map(configs),
+        version=0,
+        config_version=image.leftover_configs.get(wanted.name, -1) + 1,
+        has_partitions_znode=True,
+    )
+
+
+def wanted_counts(wanted: CreatableTopic, config: NodeConfig) -> tuple[int, int]:
+    """Return how many partitions and replicas a topic gets that does not name them."""
+    partitions, factor = wanted.num_partitions, wanted.replication_factor
+    if partitions == BROKER_DEFAULT:
+        partitions = config.integer("num.partitions")
+    if factor == BROKER_DEFAULT:
+        factor = config.integer("default.replication.factor")
+    return partitions, factor
 
 
 def check_wanted(image: Image, wanted: CreatableTopic) -> dict[str, str]:

@@ -1,12 +1,22 @@
 """DeleteTopics (20) marks topics for deletion. Clients no longer see them once every node has
 dropped them; their znodes are deleted later.
+
+Topics are named up to version 5, and given by name or id from version 6. The order of the checks is
+Kafka's (KafkaApis.handleDeleteTopicsRequest).
 """
+
+from collections.abc import Iterable
 
 import msgspec
 
+from ..cluster.delta import TopicMarked
+from ..cluster.entities import NO_TOPIC_ID, Topic
+from ..cluster.errors import Refusal
+from ..cluster.image import Image
 from ..protocol.acls import AclOperation, AclResourceType
 from ..protocol.api_keys import ApiKey
 from ..protocol.dry_runs import is_dry_run, packed, unpack
+from ..protocol.error_codes import ErrorCode
 from ..protocol.messages.delete_topics import (
     DeletableTopicResult,
     DeleteTopicsRequest,
@@ -24,6 +34,40 @@ DESCRIBE_TOPIC = Permission(
 )
 KNOWS_POLICIES = 2
 """The first version whose clients are answered POLICY_VIOLATION (KIP-201)."""
+KNOWS_DISABLED = 3
+"""The first version whose clients are answered TOPIC_DELETION_DISABLED (KIP-322)."""
+
+
+def check_request(wanted: Iterable[DeleteTopicState], version: int, *, is_enabled: bool) -> None:
+    """Raise Refusal if a request cannot be carried out as a whole, whose client speaks this version
+    of the API. `is_enabled` is the cluster's delete.topic.enable.
+    """
+    if not is_enabled:
+        code = ErrorCode.INVALID_REQUEST if version < KNOWS_DISABLED else ErrorCode.TOPIC_DELETION_DISABLED
+        raise Refusal(code, reason="delete.topic.enable is false.")
+    if any(topic.name is not None and topic.topic_id != NO_TOPIC_ID for topic in wanted):
+        raise Refusal(ErrorCode.INVALID_REQUEST, "Topic name and topic id can not both be specified.")
+
+
+def wanted_topic(image: Image, wanted: DeleteTopicState) -> Topic:
+    """Return the topic that a request names, or gives by its id. Raises Refusal."""
+    if wanted.name is None and wanted.topic_id == NO_TOPIC_ID:
+        raise Refusal(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+    topic = image.topic_by_id(wanted.topic_id) if wanted.name is None else image.topic(wanted.name)
+    if topic is None:
+        unknown = ErrorCode.UNKNOWN_TOPIC_ID if wanted.name is None else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        raise Refusal(unknown)
+    return topic
+
+
+def marking(topic: Topic, shown: Image) -> TopicMarked:
+    """Return the deletion of a topic. A topic is unknown once it is marked, and no longer `shown`
+    to clients. Raises Refusal.
+    """
+    marked = TopicMarked(topic.name, topic.topic_id)
+    if topic.marked_for_deletion and marked.is_complete(shown):
+        raise Refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    return marked
 
 
 def _to_newest_version(request: DeleteTopicsRequest) -> DeleteTopicsRequest:

@@ -25,6 +25,11 @@ class Delta(msgspec.Struct, frozen=True):
     def changed_topic(self) -> str | None:
         return None
 
+    @property
+    def is_read_from_store(self) -> bool:
+        """Whether nodes read what it changes from the store, because UpdateMetadata lacks it."""
+        return False
+
     def apply(self, image: Image) -> Image:
         return image
 
@@ -94,6 +99,10 @@ class TopicBecomes(TopicDelta, frozen=True):
     def of(cls, topic: Topic) -> "TopicBecomes":
         return cls(topic.name, topic.topic_id, topic)
 
+    @property
+    def is_read_from_store(self) -> bool:
+        return bool(self.topic.configs)
+
     def evolve(self, _topic: Topic | None) -> Topic:
         return self.topic
 
@@ -148,6 +157,10 @@ class TopicConfigured(TopicDelta, frozen=True):
     """A topic that has exactly these configs, in this version of their znode."""
 
     configs: EntityConfigs
+
+    @property
+    def is_read_from_store(self) -> bool:
+        return True
 
     def _changed(self, topic: Topic) -> Topic:
         return topic.with_configs(self.configs.configs, self.configs.version)
@@ -223,6 +236,10 @@ class EntitiesChanged(Delta, frozen=True):
     """
 
     entities: Mapping[str, Entity | None]
+
+    @property
+    def is_read_from_store(self) -> bool:
+        return True
 
     def apply(self, image: Image) -> Image:
         return with_changes(image, self.entities)

@@ -11,6 +11,8 @@ from collections.abc import Container
 import msgspec
 
 from .entities import NO_LEADER, Partition
+from .image import Image
+from .placement import Assignment
 
 RECOVERED, RECOVERING = 0, 1
 """Kafka's leader recovery states: RECOVERING after an unclean election, until the new leader has
@@ -48,6 +50,13 @@ def elect_leader(partition: Partition, live: Container[int], *, unclean: bool = 
     if unclean and online:
         return _written(partition, online[0], online[:1], RECOVERING)
     return _written(partition, NO_LEADER, in_sync or partition.isr[-1:])
+
+
+def new_partitions(image: Image, assignment: Assignment) -> tuple[Partition, ...]:
+    """Return partitions that come to be, each with a leader if one of its replicas is online."""
+    live = image.live_ids()
+    stateless = [Partition(replicas=replicas, controller_epoch=image.controller_epoch) for replicas in assignment]
+    return tuple(elect_leader(partition, live) or partition for partition in stateless)
 
 
 def elect_preferred(partition: Partition, live: Container[int]) -> Partition | None:

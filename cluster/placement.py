@@ -15,6 +15,8 @@ UNSET = -1
 
 PlacedBroker = tuple[int, str | None]
 """Broker id and rack."""
+Assignment = Sequence[tuple[int, ...]]
+"""The broker ids of partitions, one after the other, the preferred leader first."""
 
 
 def placed_brokers(image: Image) -> list[PlacedBroker]:

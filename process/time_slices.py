@@ -57,9 +57,9 @@ def at_once(steps: Steps[T]) -> T | Steps[T]:
     return steps
 
 
-async def carried_out(steps: Steps[T]) -> T:
+async def carried_out(steps: Steps[T], time_slice: TimeSlice | None = None) -> T:
     """Take all steps, letting other tasks run in between, and return the result."""
-    time_slice = TimeSlice()
+    time_slice = time_slice or TimeSlice()
     try:
         while True:
             next(steps)

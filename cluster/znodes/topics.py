@@ -9,8 +9,11 @@ from typing import Annotated
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
+from ...protocol.error_codes import ErrorCode
 from ..entities import NO_TOPIC_ID, Partition, Topic
+from ..errors import Refusal
 from ..java_hash import numbers_order, partition_order
+from . import layout
 from .content import Epoch, Int, Leader, MalformedZnodeError, Replicas, read, write
 
 URL_SAFE = bytes.maketrans(b"+/", b"-_")
@@ -69,6 +72,27 @@ def least_topic_bytes(partitions: int, replication_factor: int) -> int:
     row = len('"":[],') + 2 * max(1, replication_factor) - 1  # a digit of each broker, and the commas between
     digits = partitions + sum(max(0, partitions - more) for more in (10, 100, 1_000, 10_000, 100_000))
     return partitions * row + digits
+
+
+def refuse_unstorable(partitions: int, replication_factor: int, max_bytes: int) -> None:
+    """Refuse a topic that is too large for its znode, before memory is spent on placing its
+    replicas. Raises INVALID_PARTITIONS.
+    """
+    if least_topic_bytes(partitions, replication_factor) > max_bytes:
+        text = f"A topic of {partitions} partitions with {replication_factor} replicas each is too large for the store."
+        raise Refusal(ErrorCode.INVALID_PARTITIONS, text)
+
+
+def refuse_damaged(topic: Topic) -> None:
+    """Refuse to write over a topic's znode that another program has damaged. Raises
+    INVALID_TOPIC_EXCEPTION.
+    """
+    if not topic.is_readable:
+        raise Refusal(
+            ErrorCode.INVALID_TOPIC_EXCEPTION,
+            f"{layout.topic_path(topic.name)} in ZooKeeper, which another program has written, cannot be followed: "
+            "mend it, or delete the topic.",
+        )
 
 
 def decode_topic(name: str, data: bytes | None, znode_version: int = -1, czxid: int = -1) -> Topic:

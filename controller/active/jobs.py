@@ -6,7 +6,7 @@ refused are completed in the order in which they were planned.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import trio
 
@@ -14,9 +14,12 @@ from ...admin.changes import Element, Judgement
 from ...cluster.delta import NO_CHANGE, Delta
 from ...cluster.errors import Refusal
 from ...cluster.image import Image
-from ...process.time_slices import TimeSlice
+from ...process.steps import Steps
+from ...process.time_slices import TimeSlice, carried_out
 from ...protocol.error_codes import ErrorCode
 from ...store.base import Operation, weight
+
+T = TypeVar("T")
 
 NOTHING_BELOW: Mapping[str, Sequence[str]] = {}
 PART_SECONDS = 0.1
@@ -137,6 +140,10 @@ class Draft:
     def is_full(self) -> bool:
         """Whether one more element like the largest one would not fit into the commit."""
         return self._bytes + self._heaviest > self._max_bytes
+
+    async def take(self, steps: Steps[T]) -> T:
+        """Take all steps of a part of the plan, in its time slice, and return the result."""
+        return await carried_out(steps, self.time_slice)
 
     def stage(self, delta: Delta, operations: Sequence[Operation] = (), *, key: str | None = None) -> StagedElement:
         """Add an element, which later elements of the plan see in effect. One without operations

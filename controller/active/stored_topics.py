@@ -14,11 +14,9 @@ from collections.abc import Iterable, Mapping, Sequence
 import msgspec
 
 from ...cluster.entities import NO_TOPIC_ID, STATE_IS_LOST, UNREADABLE, Partition, Topic
-from ...cluster.errors import Refusal
 from ...cluster.znodes import layout
 from ...cluster.znodes.content import MalformedZnodeError
 from ...cluster.znodes.topics import decode_partition_state, decode_topic, uuid_text
-from ...protocol.error_codes import ErrorCode
 from ...store.base import Entry
 
 log = logging.getLogger("minicontroller.controller")
@@ -148,18 +146,6 @@ def read_assignment(name: str, entry: Entry, known: Known | None) -> Assignment:
             layout.topic_path(name), error,
         )  # fmt: skip
         return Assignment(name, None, known)
-
-
-def refuse_damaged(topic: Topic) -> None:
-    """Refuse to write over a topic's znode that another program has damaged. Raises
-    INVALID_TOPIC_EXCEPTION.
-    """
-    if not topic.is_readable:
-        raise Refusal(
-            ErrorCode.INVALID_TOPIC_EXCEPTION,
-            f"{layout.topic_path(topic.name)} in ZooKeeper, which another program has written, cannot be followed: "
-            "mend it, or delete the topic.",
-        )
 
 
 def _with_states(topic: Topic, states: Sequence[Entry | None], known: Sequence[Partition]) -> Topic:

@@ -16,6 +16,7 @@ from ...cluster import reassignment
 from ...cluster.entities import Partition, Topic
 from ...cluster.errors import Refusal
 from ...cluster.image import Image
+from ...cluster.znodes.topics import refuse_damaged
 from ...network.serving.api import served
 from ...network.serving.context import RequestContext
 from ...policies.interface import AlterTopicRequest
@@ -28,7 +29,6 @@ from ...protocol.messages.alter_partition_reassignments import (
 )
 from ..active.jobs import Draft
 from ..active.reassignment import stage
-from ..active.stored_topics import refuse_damaged
 from .changes import carry_out
 from .controller_port import ControllerPort
 from .entity_changes import refuse_request

@@ -15,7 +15,7 @@ from typing import Any
 
 import trio
 
-from ...admin.changes import Change, Outcome
+from ...admin.changes import Outcome
 from ...admin.recording.requests import DENIALS, AuditedRequest
 from ...admin.requested_changes import requested_changes
 from ...cluster.errors import Refusal
@@ -237,23 +237,24 @@ async def _decided(
 
 def _elements(draft: Draft, outcomes: Sequence[Outcome]) -> list[tuple[StagedElement, Outcome]]:
     """Give each change its element and its judgement, put the elements into the draft in the order
-    of the changes, and return the changes with their elements. Of those that were denied before
-    the request waited, the first have an element each, because the audit log shows them one by
-    one, and those behind them share one.
+    of the changes, and return the changes with their elements. Of those that are denied, the first
+    have an element each, because the audit log shows them one by one, and those behind them share
+    one.
     """
     elements: list[tuple[StagedElement, Outcome]] = []
     once: dict[StagedElement, None] = {}
     denied = 0
-    shared: StagedElement | None = None
+    shared: dict[tuple[ErrorCode, str | None], StagedElement] = {}
     for outcome in outcomes:
-        if outcome.is_denied:
+        if outcome.judgement is None:  # the policy judges only the first of two elements about one topic
+            outcome.judgement = draft.judgements.pop((outcome.change.kind, outcome.change.resource), None)
+        if _is_denied(outcome):
             denied += 1
-            element = shared or decision(outcome.refusal)
-            shared = element if denied > ELEMENTS_OF_DENIALS else None
+            error = outcome.code, outcome.message
+            element = shared.get(error) or decision(outcome.refusal)
+            shared = {error: element} if denied > ELEMENTS_OF_DENIALS else {}
         else:
-            shared = None
-            if outcome.judgement is None:  # the policy judges only the first of two elements about one topic
-                outcome.judgement = draft.judgements.pop((outcome.change.kind, outcome.change.resource), None)
+            shared = {}
             staged = outcome.element or decision(outcome.refusal)
             assert isinstance(staged, StagedElement)
             element = staged
@@ -267,9 +268,14 @@ def _elements(draft: Draft, outcomes: Sequence[Outcome]) -> list[tuple[StagedEle
     return elements
 
 
+def _is_denied(outcome: Outcome) -> bool:
+    """Whether a change was refused for lack of a permission, and has no element yet."""
+    return outcome.element is None and outcome.judgement is None and outcome.code in DENIALS
+
+
 def refused_whole(context: RequestContext, request: Any, refusal: Refusal) -> list[Outcome]:
     """Return a refused change for each element of a request."""
-    return [_refused(requested, refusal) for requested in requested_changes(context.spec, request)]
+    return [Outcome(requested, refusal=refusal) for requested in requested_changes(context.spec, request)]
 
 
 def refused_one_by_one(context: RequestContext, request: Any, refusal: Refusal) -> Steps[list[Outcome]]:
@@ -277,11 +283,7 @@ def refused_one_by_one(context: RequestContext, request: Any, refusal: Refusal) 
     changes = context.spec.changes
     named = yield from steps.one_by_one(() if changes is None else changes.requested(request))
     once = {(each.kind, each.resource): each for each in named}
-    return (yield from steps.one_by_one(_refused(requested, refusal) for requested in once.values()))
-
-
-def _refused(requested: Change, refusal: Refusal) -> Outcome:
-    return Outcome(requested, refusal=refusal, is_denied=refusal.code in DENIALS)
+    return (yield from steps.one_by_one(Outcome(requested, refusal=refusal) for requested in once.values()))
 
 
 async def record_refused(
@@ -312,7 +314,7 @@ async def _is_known(
     request, unless it gets them anyway before it answers a read. Return False if the controller
     ends first.
     """
-    changes_configs = any(outcome.changes_configs for outcome in outcomes)
+    changes_configs = any(outcome.delta.is_read_from_store for outcome in outcomes)
     if port.completion_is_cluster_wide:
         return await controller.propagation.wait_acknowledged(configs=changes_configs)
     if context.forwarded and (changes_configs or not controller.propagation.reaches(context.origin.received_node)):
@@ -327,7 +329,7 @@ def _complete_by_now(port: ControllerPort, controller: ActiveController, outcome
         index
         for index, outcome in enumerate(outcomes)
         if outcome.is_carried_out
-        and not (outcome.changes_configs and port.completion_is_cluster_wide)
+        and not (outcome.delta.is_read_from_store and port.completion_is_cluster_wide)
         and outcome.is_complete(port.cache.image, controller.image)
     ]
 

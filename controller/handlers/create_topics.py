@@ -1,15 +1,9 @@
-"""CreateTopics (19): plan each topic against the image, commit, wait until the topics are complete.
-
-The order of the checks is Kafka's (ZkAdminManager.createTopics), so a request that is wrong in two
-ways gets the same error as from Kafka.
-"""
+"""CreateTopics (19): plan each topic against the image, commit, wait until it is complete."""
 
 from collections import Counter
 from collections.abc import Container, Mapping, Sequence
 from random import Random
 from typing import cast
-
-from immutables import Map
 
 from ...admin import questions
 from ...admin.changes import Change, Outcome
@@ -20,30 +14,18 @@ from ...admin.create_topics import (
     CREATE_TOPICS,
     DESCRIBE_CONFIGS,
     SPEC,
-    Assignment,
     check_is_no_metadata,
-    check_name,
-    check_wanted,
-    manual_assignment,
+    creation,
 )
-from ...cluster import leadership
 from ...cluster.delta import TopicBecomes
-from ...cluster.entities import Partition, Topic
+from ...cluster.entities import Topic
 from ...cluster.errors import Refusal
-from ...cluster.image import Image
-from ...cluster.placement import PlacedBroker, assign_replicas, check_counts, placed_brokers
 from ...cluster.quotas.mutation_quota import MutationQuotas, RequestQuota
-from ...cluster.random_ids import new_id
-from ...cluster.znodes import layout
-from ...cluster.znodes.configs import encode_config
-from ...cluster.znodes.topics import encode_topic
 from ...network.serving.api import served
 from ...network.serving.context import NO_NAMES, RequestContext
 from ...process import steps
 from ...process.settings.node_config import NodeConfig, kept_in_config
-from ...process.settings.topic_configs import validate_topic_configs
 from ...process.steps import Steps
-from ...process.time_slices import TimeSlice
 from ...protocol.api_keys import ApiKey
 from ...protocol.compiler import encoder
 from ...protocol.error_codes import ErrorCode
@@ -54,19 +36,16 @@ from ...protocol.messages.create_topics import (
     CreateTopicsRequest,
     CreateTopicsResponse,
 )
-from ...store.base import Create, Operation, SetData
 from ..active.jobs import Draft, StagedElement
+from ..active.topic_writing import stage_creation
 from .change_quotas import quota_of
 from .changes import carry_out
 from .controller_port import ControllerPort
-from .parts import Parts, one_by_one
-from .planning import check_storable, default_configs, judge, partition_znodes
+from .parts import Parts, one_by_one, outcome_of
+from .planning import default_configs, judge
 
 CONFIGS_SINCE = 5
 """The first version whose response holds the configs of created topics (KIP-525)."""
-
-
-DENIED = (ErrorCode.TOPIC_AUTHORIZATION_FAILED, "Authorization failed.")
 
 
 async def handle(
@@ -77,7 +56,7 @@ async def handle(
     request: CreateTopicsRequest,
 ) -> Steps[CreateTopicsResponse]:
     planner = CreationPlanner(port, context, request, quota_of(quotas, context, strict_since=6), random)
-    await planner.ask_permissions()
+    planner.denied = await context.denied_in_advance(CREATE_TOPIC, planner.restricted, unless=CREATE_TOPICS)
     outcomes = await carry_out(
         port,
         context,
@@ -103,132 +82,80 @@ class CreationPlanner:
         self._port = port
         self._random = random
         self._context = context
-        self._request = request
+        self._validate_only = request.validate_only
         self.occurrences = Counter(topic.name for topic in request.topics)
+        self.denied = NO_NAMES
+        """The topics of a long request that the client might not create when it arrived."""
         self._created: dict[str, Topic] = {}
-        self.quota = quota
+        self._quota = quota
         self._admitted: set[str] = set()
         """The topics that passed the checks of the request as such."""
-        self._denied: frozenset[str] = NO_NAMES
-        """The topics of a long request that the client might not create when it arrived."""
-        self._denial = Refusal(*DENIED)
+        self._is_for_cluster = context.origin.api_key == ApiKey.FIND_COORDINATOR
+        """Whether they are coordinators' topics, which are created for the cluster and not for the
+        client, so that they need no permission, as in Kafka.
+        """
 
-    async def ask_permissions(self) -> None:
-        """Find what is denied of a long request before it waits for the writer."""
-        if self._context.origin.api_key != ApiKey.FIND_COORDINATOR:
-            names = [name for name, times in self.occurrences.items() if times == 1 and name != CLUSTER_METADATA]
-            self._denied = await self._context.denied_in_advance(CREATE_TOPIC, names, unless=CREATE_TOPICS)
+    @property
+    def restricted(self) -> list[str]:
+        """The topics that the client needs a permission for."""
+        if self._is_for_cluster:
+            return []
+        return [name for name, times in self.occurrences.items() if times == 1 and name != CLUSTER_METADATA]
 
     async def plan(self, draft: Draft, wanted: CreatableTopic) -> Outcome:
-        if wanted.name in self._denied:
-            return Outcome(Change(wanted.name), refusal=self._denial, is_denied=True)
-        try:
-            self._check_entry(wanted)
-            self._admitted.add(wanted.name)
-            topic, is_placed = await self._resolve(draft, wanted)
-            await judge(
-                self._port,
-                self._context,
-                lambda: questions.creation(
-                    questions.asked_by(self._context, validate_only=self._request.validate_only),
-                    topic,
-                    default_configs(self._port, draft.image),
-                    is_placed=is_placed,
-                    automatic=self._context.origin.api_key >= 0,
-                ),
-                draft,
-            )
-            created = TopicBecomes.of(topic)
-            element = await self._staged(draft, created)
-        except Refusal as refusal:
-            return Outcome(Change(wanted.name), refusal=refusal)
-        self._created[topic.name] = topic
-        if element is None:
-            return Outcome(Change(topic.name))
-        return Outcome(
-            Change(topic.name),
-            element=element,
-            awaited=created,
-            changes_configs=bool(topic.configs),
+        return await outcome_of(Change(wanted.name), self._planned(draft, wanted))
+
+    async def _planned(self, draft: Draft, wanted: CreatableTopic) -> StagedElement | None:
+        self._check_entry(wanted)
+        self._admitted.add(wanted.name)
+        configs, max_bytes = self._port.configs, self._port.store.max_commit_bytes
+        planned = creation(
+            draft.image, wanted, configs.current, static=configs.static, max_bytes=max_bytes, random=self._random
         )
+        topic = await draft.take(planned)
+        await judge(
+            self._port,
+            self._context,
+            lambda: questions.creation(
+                questions.asked_by(self._context, validate_only=self._validate_only),
+                topic,
+                default_configs(self._port, draft.image),
+                is_placed=not wanted.assignments,
+                automatic=self._context.origin.api_key >= 0,
+            ),
+            draft,
+        )
+        element = await self._staged(draft, TopicBecomes.of(topic))
+        self._created[topic.name] = topic
+        return element
 
     async def _staged(self, draft: Draft, created: TopicBecomes) -> StagedElement | None:
         """Stage the creation of a topic. Returns None if it is only validated; later topics of the
         request see it all the same. Raises Refusal.
         """
-        if self._request.validate_only:
+        if self._validate_only:
             draft.suppose(created)
             return None
-        topic = created.topic
-        self.quota.count(topic.name, len(topic.partitions))
-        leftover = draft.image.leftover_configs.get(topic.name)
-        return draft.stage(created, await creation(topic, leftover, draft.time_slice))
+        self._quota.count(created.name, len(created.topic.partitions))
+        return await draft.take(stage_creation(draft, created))
 
     def _check_entry(self, wanted: CreatableTopic) -> None:
         check_is_no_metadata(wanted.name)
         if self.occurrences[wanted.name] > 1:
             raise Refusal(ErrorCode.INVALID_REQUEST, "Found multiple entries for this topic.")
-        if not self._may_create(wanted.name):
-            raise Refusal(*DENIED)
+        if not (self._is_for_cluster or self._may_create(wanted.name)):
+            raise Refusal(ErrorCode.TOPIC_AUTHORIZATION_FAILED, "Authorization failed.")
 
     def _may_create(self, name: str) -> bool:
-        """Return whether the client may create a topic. Coordinators' topics are created for the
-        cluster and not for the client, so they need no permission, as in Kafka.
-        """
         context = self._context
-        if context.origin.api_key == ApiKey.FIND_COORDINATOR:
-            return True
+        if name in self.denied:
+            return False
         return context.may(CREATE_TOPICS, logs_denial=False) or context.may(CREATE_TOPIC, name)
-
-    async def _resolve(self, draft: Draft, wanted: CreatableTopic) -> tuple[Topic, bool]:
-        """Return the topic to be created, and whether its replicas were placed here. They are
-        placed only after all other checks have passed. Raises Refusal.
-        """
-        image = draft.image
-        configs = check_wanted(image, wanted)
-        brokers = placed_brokers(image)
-        counts = None if wanted.assignments else self._counts(brokers, wanted)
-        check_name(image, wanted.name)
-        assignment = manual_assignment(image, wanted) if counts is None else ()
-        validate_topic_configs(configs, self._port.configs.current)
-        if counts is not None:
-            assignment = tuple(assign_replicas(brokers, *counts, random=self._random.randrange))
-            await draft.time_slice.pause()
-        return self._topic(image, wanted.name, assignment, configs), counts is not None
-
-    def _counts(self, brokers: Sequence[PlacedBroker], wanted: CreatableTopic) -> tuple[int, int]:
-        """Return how many partitions and replicas the topic gets. Raises Refusal if they cannot be
-        placed.
-        """
-        partitions, factor, config = wanted.num_partitions, wanted.replication_factor, self._port.configs.static
-        if partitions == -1:
-            partitions = config.integer("num.partitions")
-        if factor == -1:
-            factor = config.integer("default.replication.factor")
-        check_storable(self._port, partitions, factor)
-        check_counts(brokers, partitions, factor)
-        return partitions, factor
-
-    def _topic(self, image: Image, name: str, assignment: Assignment, configs: Mapping[str, str]) -> Topic:
-        live = image.live_ids()
-        partitions = []
-        for replicas in assignment:
-            stateless = Partition(replicas=replicas, controller_epoch=image.controller_epoch)
-            partitions.append(leadership.elect_leader(stateless, live) or stateless)
-        return Topic(
-            name=name,
-            topic_id=new_id(),
-            partitions=tuple(partitions),
-            configs=Map(configs),
-            version=0,
-            config_version=image.leftover_configs.get(name, -1) + 1,
-            has_partitions_znode=True,
-        )
 
     def response(self, outcomes: Sequence[Outcome]) -> Steps[CreateTopicsResponse]:
         hidden = yield from self._context.denied(DESCRIBE_CONFIGS, list(self.occurrences), logs_denials=False)
         topics = yield from steps.one_by_one(self._result(outcome, hidden) for outcome in outcomes)
-        return CreateTopicsResponse(throttle_time_ms=self.quota.throttle_ms(), topics=topics)
+        return CreateTopicsResponse(throttle_time_ms=self._quota.throttle_ms(), topics=topics)
 
     def _result(self, outcome: Outcome, without_configs: Container[str]) -> CreatableTopicResult:
         """Return the row of a topic. Clients may not see the configs of those `without_configs`."""
@@ -238,44 +165,23 @@ class CreationPlanner:
         if topic is None or outcome.refusal is not None:
             return CreatableTopicResult(
                 name=outcome.change.resource,
-                topic_id=bytes(16) if topic is None or self._request.validate_only else topic.topic_id,
+                topic_id=bytes(16) if topic is None or self._validate_only else topic.topic_id,
                 error_code=outcome.code,
                 error_message=outcome.message,
                 topic_config_error_code=(
                     ErrorCode.NONE if outcome.change.resource in {CLUSTER_METADATA, *self._admitted} else hidden
                 ),
             )
-        if not shows_configs:
-            return CreatableTopicResult(
-                name=topic.name,
-                error_message=None,
-                topic_id=topic.topic_id if outcome.is_carried_out else bytes(16),
-                topic_config_error_code=hidden,
-            )
-        return CreatableTopicResult(
+        row = CreatableTopicResult(
             name=topic.name,
             error_message=None,
             topic_id=topic.topic_id if outcome.is_carried_out else bytes(16),
-            num_partitions=len(topic.partitions),
-            replication_factor=topic.replication_factor,
-            configs=described(topic.configs, self._port.configs.current, self._context.header.api_version),
+            topic_config_error_code=hidden,
         )
-
-
-async def creation(topic: Topic, leftover: int | None, time_slice: TimeSlice) -> list[Operation]:
-    """Return the operations that create a topic with its leaders.
-
-    They form one commit, so no reader sees half a topic. If they are too large for one commit, the
-    first ones create a topic that a later controller can complete. Configs that an earlier topic of
-    this name left are overwritten (Kafka: AdminZkClient.writeTopicPartitionAssignment).
-    """
-    path, configs = layout.topic_config_path(topic.name), encode_config(topic.configs)
-    return [
-        Create(path, configs) if leftover is None else SetData(path, configs, leftover),
-        Create(layout.topic_path(topic.name), encode_topic(topic)),
-        Create(layout.partitions_path(topic.name)),
-        *await partition_znodes(topic, 0, time_slice),
-    ]
+        if shows_configs:
+            row.num_partitions, row.replication_factor = len(topic.partitions), topic.replication_factor
+            row.configs = described(topic.configs, self._port.configs.current, self._context.header.api_version)
+        return row
 
 
 def described(configs: Mapping[str, str], node: NodeConfig, version: int) -> list[CreatableTopicConfigs]:

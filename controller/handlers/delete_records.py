@@ -111,7 +111,7 @@ async def handle(
     does not read the low watermarks of this answer.
     """
     planner = RecordsPlanner(port, logs, context, request)
-    await planner.ask_permissions()
+    planner.denied = await context.denied_in_advance(DELETE_TOPIC, [each.resource for each in planner.wanted])
     outcomes = await carry_out(
         port,
         context,
@@ -141,23 +141,15 @@ class RecordsPlanner:
         self._logs = logs
         self._context = context
         self.validate_only = is_dry_run(request)
-        self._wanted = [each for each in topics_with_deleted_records(request) if each.delete_records_offsets]
-        self.parts = PartsOfTopics(self._wanted, self._plan_topic)
-        self._denied: frozenset[str] = NO_NAMES
+        self.wanted = [each for each in topics_with_deleted_records(request) if each.delete_records_offsets]
+        self.parts = PartsOfTopics(self.wanted, self._plan_topic)
+        self.denied = NO_NAMES
         """The topics of a long request that the client might not delete records of when it
         arrived.
         """
-        self._denial = Refusal(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
-
-    async def ask_permissions(self) -> None:
-        """Find what is denied of a long request before it waits for the writer."""
-        self._denied = await self._context.denied_in_advance(DELETE_TOPIC, [each.resource for each in self._wanted])
 
     async def _plan_topic(self, draft: Draft, change: Change) -> list[Outcome]:
         name, offsets = change.resource, change.delete_records_offsets or {}
-        if name in self._denied:
-            outcome = Outcome(change, refusal=self._denial, is_denied=True)
-            return [outcome]
         refused: dict[ErrorCode, dict[int, int]] = {}
         valid: dict[int, int] = {}
         check = self._check_of(draft.image, name)
@@ -207,7 +199,7 @@ class RecordsPlanner:
         return check
 
     def _refusal(self, topic: Topic | None, name: str) -> ErrorCode | None:
-        if not self._context.may(DELETE_TOPIC, name):
+        if name in self.denied or not self._context.may(DELETE_TOPIC, name):
             return ErrorCode.TOPIC_AUTHORIZATION_FAILED
         if topic is None or topic.marked_for_deletion:
             return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION

@@ -1,18 +1,22 @@
-"""DeleteTopics (20) marks topics for deletion. Clients no longer see them once every node has
-dropped them; their znodes are deleted later.
-
-Topics are named up to version 5, and given by name or id from version 6. The order of the checks is
-Kafka's (KafkaApis.handleDeleteTopicsRequest).
+"""DeleteTopics (20): plan the deletion of each topic, commit the marks, wait until no node shows
+the topics.
 """
 
 from collections.abc import Sequence
 
 from ...admin import questions
 from ...admin.changes import Change, Outcome
-from ...admin.delete_topics import DELETE_TOPIC, DESCRIBE_TOPIC, KNOWS_POLICIES, SPEC
+from ...admin.delete_topics import (
+    DELETE_TOPIC,
+    DESCRIBE_TOPIC,
+    KNOWS_POLICIES,
+    SPEC,
+    check_request,
+    marking,
+    wanted_topic,
+)
 from ...clock import now_ms
-from ...cluster.delta import TopicMarked
-from ...cluster.entities import NO_TOPIC_ID, Topic
+from ...cluster.entities import Topic
 from ...cluster.errors import Refusal
 from ...cluster.image import Image
 from ...cluster.quotas.mutation_quota import MutationQuotas, RequestQuota
@@ -27,12 +31,12 @@ from ...protocol.messages.delete_topics import (
     DeleteTopicsResponse,
     DeleteTopicState,
 )
-from ...store.base import Create
 from ..active.jobs import Draft, StagedElement
+from ..active.topic_writing import stage_mark
 from .change_quotas import quota_of
 from .changes import carry_out
 from .controller_port import ControllerPort
-from .parts import Parts, one_by_one
+from .parts import Parts, one_by_one, outcome_of
 from .planning import answered_code, judge
 
 
@@ -43,7 +47,7 @@ async def handle(
     once = {(topic.name, topic.topic_id): topic for topic in wanted}
     quota = quota_of(quotas, context, strict_since=5)
     planner = DeletionPlanner(port, context, list(once.values()), quota, validate_only=is_dry_run(request))
-    await planner.ask_permissions()
+    planner.denied = await context.denied_in_advance(DELETE_TOPIC, [name for name, _ in once if name is not None])
     deletions = await carry_out(
         port,
         context,
@@ -90,86 +94,58 @@ class DeletionPlanner:
         self.wanted = wanted
         """The topics of the request, each once."""
         self.quota = quota
-        self.names: dict[bytes, str] = {}
-        """The names of the topics that the request gives by id."""
-        self._denied: frozenset[str] = NO_NAMES
+        self.denied = NO_NAMES
         """The topics that a long request names and that the client might not delete when it
         arrived.
         """
-        self._denial = Refusal(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+        self.names: dict[bytes, str] = {}
+        """The names of the topics that the request gives by id."""
         self._carried_out: dict[str | bytes, Outcome] = {}
         """The deletions of the earlier parts, by name and by id."""
         self._part: dict[str | bytes, Outcome] = {}
         self._first = 0
 
-    async def ask_permissions(self) -> None:
-        """Find what is denied of a long request before it waits for the writer."""
-        names = [wanted.name for wanted in self.wanted if wanted.name is not None]
-        self._denied = await self._context.denied_in_advance(DELETE_TOPIC, names)
-
     async def plan(self, draft: Draft, first: int) -> Sequence[Outcome]:
-        self._check_request()
+        is_enabled = self._port.configs.static.boolean("delete.topic.enable")
+        check_request(self.wanted, self._context.origin.api_version, is_enabled=is_enabled)
         if first > self._first:  # otherwise the same part is planned again
             self._carried_out |= self._part
         self._first, self._part = first, {}
         return await one_by_one(self.wanted, self._plan_one)(draft, first)
 
     async def _plan_one(self, draft: Draft, wanted: DeleteTopicState) -> Outcome:
-        if wanted.name in self._denied:
-            return Outcome(Change(wanted.name or ""), refusal=self._denial, is_denied=True)
         key = wanted.topic_id if wanted.name is None else wanted.name
         if (before := self._carried_out.get(key)) is not None:
             if wanted.name is None:
                 self.names[wanted.topic_id] = before.change.resource
-            return Outcome(
-                Change(before.change.resource),
-                refusal=before.refusal,
-                element=None if self.validate_only else _with(draft, before),
-                awaited=before.awaited,
-            )
+            again = before.refusal is None and not self.validate_only
+            return Outcome(before.change, before.refusal, draft.stage(before.delta) if again else None)
         try:
             topic = self._resolve(draft.image, wanted)
         except Refusal as refusal:
             return Outcome(Change(wanted.name or ""), refusal=refusal)
         if topic.name not in self._part:
-            outcome = await self._plan_topic(draft, topic)
+            outcome = await outcome_of(Change(topic.name), self._plan_topic(draft, topic))
             self._part |= {topic.name: outcome, topic.topic_id: outcome}
         return self._part[topic.name]
 
-    def _check_request(self) -> None:
-        """Raise Refusal if the request as a whole cannot be carried out."""
-        if not self._port.configs.static.boolean("delete.topic.enable"):
-            is_old = self._context.origin.api_version < 3
-            code = ErrorCode.INVALID_REQUEST if is_old else ErrorCode.TOPIC_DELETION_DISABLED
-            raise Refusal(code, reason="delete.topic.enable is false.")
-        if any(topic.name is not None and topic.topic_id != NO_TOPIC_ID for topic in self.wanted):
-            raise Refusal(ErrorCode.INVALID_REQUEST, "Topic name and topic id can not both be specified.")
-
-    async def _plan_topic(self, draft: Draft, topic: Topic) -> Outcome:
-        marked = TopicMarked(topic.name, topic.topic_id)
-        try:
-            if topic.marked_for_deletion and marked.is_complete(self._port.cache.image):
-                raise Refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-            created_ms = await self._created_ms(topic)
-            await judge(
-                self._port,
-                self._context,
-                lambda: questions.asked_by(self._context, validate_only=self.validate_only).delete_topic(
-                    topic.name, created_ms=created_ms
-                ),
-                draft,
-            )
-            if self.validate_only:
-                draft.suppose(marked)
-                return Outcome(Change(topic.name))
-            self.quota.count(topic.name, len(topic.partitions))
-        except Refusal as refusal:
-            return Outcome(Change(topic.name), refusal=refusal)
-        if topic.marked_for_deletion:
-            # Another request has marked the topic; this one completes with it (K4-D3).
-            return Outcome(Change(topic.name), element=draft.stage(marked), awaited=marked)
-        element = draft.stage(marked, [Create(layout.delete_topic_path(topic.name))])
-        return Outcome(Change(topic.name), element=element, awaited=marked)
+    async def _plan_topic(self, draft: Draft, topic: Topic) -> StagedElement | None:
+        """Stage the deletion of a topic. Returns None if it is only validated. Raises Refusal."""
+        marked = marking(topic, self._port.cache.image)
+        created_ms = await self._created_ms(topic)
+        await judge(
+            self._port,
+            self._context,
+            lambda: questions.asked_by(self._context, validate_only=self.validate_only).delete_topic(
+                topic.name, created_ms=created_ms
+            ),
+            draft,
+        )
+        if self.validate_only:
+            draft.suppose(marked)
+            return None
+        self.quota.count(topic.name, len(topic.partitions))
+        return stage_mark(draft, marked)
 
     async def _created_ms(self, topic: Topic) -> int | None:
         """Return when a topic was created, in milliseconds by the store's clock, or now if the
@@ -184,31 +160,19 @@ class DeletionPlanner:
         return now_ms() if entry is None else entry.stat.ctime_ms
 
     def _resolve(self, image: Image, wanted: DeleteTopicState) -> Topic:
-        if wanted.name is None and wanted.topic_id == NO_TOPIC_ID:
-            raise Refusal(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
-        if wanted.name is None:
-            topic = image.topic_by_id(wanted.topic_id)
-            if topic is None:
-                raise Refusal(ErrorCode.UNKNOWN_TOPIC_ID)
-            if not self._context.may(DESCRIBE_TOPIC, topic.name):
-                raise Refusal(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
-            self.names[wanted.topic_id] = topic.name
-            self._check_permission(topic.name)
-        else:
+        if wanted.name is not None:
             self._check_permission(wanted.name)
-            topic = image.topic(wanted.name)
-            if topic is None:
-                raise Refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+            return wanted_topic(image, wanted)
+        topic = wanted_topic(image, wanted)
+        if not self._context.may(DESCRIBE_TOPIC, topic.name):
+            raise Refusal(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+        self.names[wanted.topic_id] = topic.name
+        self._check_permission(topic.name)
         return topic
 
     def _check_permission(self, name: str) -> None:
-        if not self._context.may(DELETE_TOPIC, name):
+        if name in self.denied or not self._context.may(DELETE_TOPIC, name):
             raise Refusal(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
-
-
-def _with(draft: Draft, before: Outcome) -> StagedElement | None:
-    """Stage an empty element for a row whose topic an earlier part of the request has deleted."""
-    return None if before.refusal is not None else draft.stage(before.awaited)
 
 
 API = served(SPEC, handle)

@@ -163,7 +163,6 @@ class ElectionPlanner:
             outcome.refusal = refusal
             return outcome
         outcome.element = stage_states(draft, topic, elected, self._epoch)
-        outcome.awaited = outcome.element.delta
         return outcome
 
     def _elected(self, topic: Topic | None, index: int, live: Collection[int]) -> Partition | Refusal:

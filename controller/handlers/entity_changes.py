@@ -8,7 +8,6 @@ from typing import Any, NoReturn, TypeVar
 import trio
 
 from ...admin.changes import Change, Outcome
-from ...admin.recording.requests import DENIALS
 from ...cluster.entity_paths import Value, value_of
 from ...cluster.errors import Refusal
 from ...cluster.image import Image
@@ -47,8 +46,8 @@ async def change_entities(
         try:
             path, value = plan(draft.image, element)
         except Refusal as refusal:
-            return Outcome(change_of(element), refusal=refusal, is_denied=refusal.code in DENIALS)
-        outcome = Outcome(change_of(element), changes_configs=True)
+            return Outcome(change_of(element), refusal=refusal)
+        outcome = Outcome(change_of(element))
         try:
             if judges_api(port, context):
                 await judge_admin(port, context, draft, outcome, validate_only=validate_only)

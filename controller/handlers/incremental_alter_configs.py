@@ -200,9 +200,8 @@ class AlterationPlanner:
         self._context = context
         self._request = request
         self._validate_only: bool = request.validate_only
-        self._denied: frozenset[str] = NO_NAMES
+        self._denied = NO_NAMES
         """The topics of a long request whose configs the client might not alter when it arrived."""
-        self._denial = Refusal(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
 
     async def carry_out(self) -> Sequence[Outcome]:
         """Record the decisions of the node that forwarded the request, then carry out the rest.
@@ -266,10 +265,7 @@ class AlterationPlanner:
 
     async def _plan_topic(self, draft: Draft, resource: Resource, outcome: Outcome) -> None:
         name = resource.resource_name
-        if name in self._denied:
-            outcome.is_denied = True
-            raise self._denial
-        if not self._context.may(ALTER_CONFIGS_OF_TOPIC, name):
+        if name in self._denied or not self._context.may(ALTER_CONFIGS_OF_TOPIC, name):
             raise Refusal(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
         topic, delta = planned_topic(draft.image, resource, self._port.configs.current)
         after = topic.with_configs(delta.configs.configs, delta.configs.version)
@@ -309,7 +305,6 @@ class AlterationPlanner:
         write = Create(znode, data) if after.version == 0 else SetData(znode, data, after.version - 1)
         notice = Create(layout.CONFIG_CHANGE_PREFIX, encode_config_change(path), sequential=True)
         outcome.element = draft.stage(delta, [write, notice])
-        outcome.changes_configs = True
 
     def _defaults(self, draft: Draft, broker: str, configs: Mapping[str, str]) -> Mapping[str, str]:
         """Return the default configs of topics under these configs of a broker, or of all brokers

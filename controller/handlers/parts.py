@@ -13,7 +13,7 @@ from typing import Generic, TypeVar
 from ...admin.changes import Change, Outcome
 from ...cluster.delta import Delta
 from ...cluster.errors import Refusal
-from ..active.jobs import Draft
+from ..active.jobs import Draft, StagedElement
 
 W = TypeVar("W")
 
@@ -36,6 +36,16 @@ def one_by_one(elements: Sequence[W], plan_one: Callable[[Draft, W], Awaitable[O
         return outcomes
 
     return plan
+
+
+async def outcome_of(change: Change, planned: Awaitable[StagedElement | None]) -> Outcome:
+    """Return the outcome of a change, whose plan raises Refusal, or returns the element that
+    carries it out, or None if it is only validated.
+    """
+    try:
+        return Outcome(change, element=await planned)
+    except Refusal as refusal:
+        return Outcome(change, refusal=refusal.with_traceback(None))  # whose frames refer to the whole plan
 
 
 class Parts(Generic[W]):

@@ -1,5 +1,5 @@
-"""The parts that the plans of all changes share: the planned change, the request to the policy, the
-default configs, and the znodes of partitions.
+"""The parts that the plans of all changes share: the request to the policy, and the default
+configs.
 """
 
 import logging
@@ -10,11 +10,9 @@ from ...admin.changes import Judgement, Outcome
 from ...admin.policy.cluster_view import view
 from ...admin.policy.runner import PolicyRefusal
 from ...audit.event import NOT_AUTHENTICATED
-from ...cluster.entities import NO_CONFIGS, NO_ENTITY_CONFIGS, UNREADABLE, Topic
-from ...cluster.errors import Refusal
+from ...cluster.entities import NO_CONFIGS, NO_ENTITY_CONFIGS, UNREADABLE
 from ...cluster.image import Image
 from ...cluster.znodes import layout
-from ...cluster.znodes.topics import encode_partition_state, least_topic_bytes
 from ...network.serving.context import RequestContext
 from ...policies.interface import (
     AdminRequest,
@@ -24,9 +22,7 @@ from ...policies.interface import (
 )
 from ...process.observe.logs import about
 from ...process.settings.topic_configs import differing_defaults
-from ...process.time_slices import TimeSlice
 from ...protocol.error_codes import ErrorCode
-from ...store.base import Create, Operation
 from ..active.jobs import Draft
 from .controller_port import ControllerPort
 
@@ -132,26 +128,3 @@ def resource_of(request: JudgedRequest) -> tuple[str, str]:
     if isinstance(request, AdminRequest):
         return request.kind, request.name
     return ("logger" if isinstance(request, AlterLoggersRequest) else "broker"), request.broker
-
-
-def check_storable(port: ControllerPort, partitions: int, replication_factor: int) -> None:
-    """Refuse a topic that is too large for its znode, before memory is spent on placing its
-    replicas. Raises INVALID_PARTITIONS.
-    """
-    if least_topic_bytes(partitions, replication_factor) > port.store.max_commit_bytes:
-        text = f"A topic of {partitions} partitions with {replication_factor} replicas each is too large for the store."
-        raise Refusal(ErrorCode.INVALID_PARTITIONS, text)
-
-
-async def partition_znodes(topic: Topic, first: int, time_slice: TimeSlice) -> list[Operation]:
-    """Return the operations that create the znodes of the partitions from `first` on. A partition
-    without a leader gets no znode.
-    """
-    operations: list[Operation] = []
-    for index in range(first, len(topic.partitions)):
-        partition = topic.partitions[index]
-        if partition.has_state:
-            path, state = layout.partition_state_path(topic.name, index), encode_partition_state(partition)
-            operations += [Create(layout.partition_path(topic.name, index)), Create(path, state)]
-        await time_slice.pause()
-    return operations

@@ -22,7 +22,6 @@ from ...admin.policy.cluster_view import TopicStates, view
 from ...admin.policy.runner import PolicyRefusal, PolicyRunner
 from ...admin.recording.requests import AuditedRequest
 from ...audit.event import NOT_AUTHENTICATED
-from ...cluster.delta import NO_CHANGE
 from ...cluster.errors import Refusal
 from ...cluster.image import Image
 from ...network.serving.request_log import describe_unexpected_error
@@ -175,7 +174,7 @@ class Judge:
     def changed_topics(self) -> frozenset[str]:
         """The topics that requests under way change."""
         passed = (each for judged in self._under_way.values() for each in judged.passed)
-        return frozenset(name for each in passed if (name := each.outcome.awaited.changed_topic) is not None)
+        return frozenset(name for each in passed if (name := each.outcome.delta.changed_topic) is not None)
 
     @property
     def oldest_count(self) -> int | None:
@@ -214,7 +213,7 @@ class Judge:
         """Refuse a request as a whole, or pass it without a verdict for this reason."""
         judged.resolution = None
         for each in judged.parts:
-            each.outcome.judgement, each.outcome.awaited = None, NO_CHANGE
+            each.outcome.judgement = each.outcome.element = None
             if isinstance(decided, Refusal):
                 each.refuse(decided)
             else:
@@ -254,9 +253,9 @@ class Judge:
             await time_slice.pause()
             await self._judge_part(context, judged, each, image)
             if each.is_there:
-                each.outcome.awaited = NO_CHANGE  # it is to be no other topic
+                each.outcome.element = None  # it is to be no other topic
             if each.is_passed:
-                image = each.outcome.awaited.apply(image)
+                image = each.outcome.delta.apply(image)
         if judged.form.is_whole and judged.refused:
             _refuse_rest(judged)
 
@@ -324,7 +323,7 @@ class Judge:
         for judged in self._under_way.values():
             if not judged.validate_only:
                 for each in judged.passed:
-                    image = each.outcome.awaited.apply(image)
+                    image = each.outcome.delta.apply(image)
         return image
 
 

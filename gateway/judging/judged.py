@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from ...admin.apis import SPECS
-from ...admin.changes import Change, Outcome, Unjudged
+from ...admin.changes import Change, Element, Outcome, Unjudged
 from ...admin.recording.requests import AuditedRequest
 from ...admin.spec import Changes, Spec
 from ...cluster.delta import NO_CHANGE, Delta
@@ -70,8 +70,8 @@ class Part(msgspec.Struct, eq=False):
     places: list[Place]
     """Where the part stands in the request."""
     outcome: Outcome
-    """The judgement of the part, and its refusal if it goes no further. The `awaited` delta is the
-    effect on its topic, as far as that is known.
+    """The judgement of the part, and its refusal if it goes no further. Its delta is the effect on
+    the topic, as far as that is known.
     """
     topic_id: bytes = NO_TOPIC_ID
     """The id of a topic that the request gives by its id alone."""
@@ -116,7 +116,7 @@ class Part(msgspec.Struct, eq=False):
         stated_form: IncrementalAlterConfigsResource | None = None,
     ) -> None:
         """Note what the policy is to be asked, and the effect of the part if it is passed."""
-        self.requests, self.outcome.awaited = (*besides, request), delta
+        self.requests, self.outcome.element = (*besides, request), Element(delta)
         self.first_refusal, self.stated_form = first_refusal, stated_form
 
     @property
@@ -138,7 +138,7 @@ class Part(msgspec.Struct, eq=False):
 
     def deny(self, refusal: Refusal) -> None:
         """Refuse the part as the cluster does, which checks the client's rights before a policy."""
-        self.outcome.judgement, self.outcome.awaited = None, NO_CHANGE
+        self.outcome.judgement = self.outcome.element = None
         self.refuse(refusal)
 
     @property

@@ -185,8 +185,8 @@ def _is_shown(outcome: Outcome, image: Image) -> bool:
     if outcome.judgement is None:
         return now is not None
     before = outcome.judgement.image.topics.get(name)
-    if isinstance(outcome.awaited, TopicBecomes):
-        return has_become(outcome.awaited.topic, before, now)
+    if isinstance(outcome.delta, TopicBecomes):
+        return has_become(outcome.delta.topic, before, now)
     return now is None or before is None or now.topic_id != before.topic_id
 
 
@@ -229,11 +229,11 @@ def _delta(judged: Judged, outcome: Outcome, name: str, shown: Image) -> Delta:
         return TopicMarked(name, NO_TOPIC_ID)  # a removal follows
     topic, is_known = shown.topics.get(name), outcome.judgement is not None
     if is_known and (topic is None or not _is_shown(outcome, shown)):
-        return outcome.awaited  # where it is gone, others have deleted it since
+        return outcome.delta  # where it is gone, others have deleted it since
     if topic is None:
         return TopicRemoved(name, NO_TOPIC_ID)
     if is_known and outcome.change.reassignments is not None:
-        topic = with_moves_of(outcome.awaited.evolve(topic) or topic, topic)
+        topic = with_moves_of(outcome.delta.evolve(topic) or topic, topic)
     return TopicBecomes.of(topic)
 
 

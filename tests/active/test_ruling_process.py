@@ -18,7 +18,7 @@ from minicontroller.controller.active.channel import LinkFactory
 from minicontroller.controller.active.election import Election
 from minicontroller.controller.active.jobs import Draft, StagedElement
 from minicontroller.controller.active.local_nodes import LocalNodes
-from minicontroller.controller.handlers.create_topics import creation
+from minicontroller.controller.active.topic_writing import stage_creation
 from minicontroller.process.settings.loading import config_from_mapping
 from minicontroller.store.base import Store
 from tests.store.worlds import World, in_both_worlds
@@ -61,7 +61,7 @@ async def create(draft: Draft, name: str) -> StagedElement:
         config_version=0,
         has_partitions_znode=True,
     )
-    return draft.stage(TopicBecomes.of(topic), await creation(topic, None, draft.time_slice))
+    return await draft.take(stage_creation(draft, TopicBecomes.of(topic)))
 
 
 @in_both_worlds

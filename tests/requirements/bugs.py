@@ -31,12 +31,12 @@ class Bug(NamedTuple):
 
 BUGS = (
     Bug(
-        "K4-2", "a topic that is refused has the whole request refused", f"{HANDLERS}/create_topics.py",
-        "except Refusal as refusal:\n            return Outcome(Change(wanted.name), refusal=refusal)\n",
-        "except ArithmeticError as refusal:\n            raise Refusal(ErrorCode.INVALID_REQUEST) from refusal\n",
+        "K4-2", "a topic that is refused has the whole request refused", f"{HANDLERS}/parts.py",
+        "except Refusal as refusal:\n        return Outcome(change, refusal=refusal.with_traceback(None))",
+        "except ArithmeticError:\n        raise",
     ),
     Bug(
-        "K4-3", "a refused growth has no text", f"{HANDLERS}/create_partitions.py",
+        "K4-3", "a refused growth has no text", "admin/create_partitions.py",
         'raise Refusal(ErrorCode.INVALID_PARTITIONS, f"Topic already has {current} partitions.")',
         "raise Refusal(ErrorCode.INVALID_PARTITIONS)",
     ),
@@ -61,7 +61,7 @@ BUGS = (
         "or bool(name)",
     ),
     Bug(
-        "K4-C4d", "a topic without a number of partitions has one", f"{HANDLERS}/create_topics.py",
+        "K4-C4d", "a topic without a number of partitions has one", "admin/create_topics.py",
         'partitions = config.integer("num.partitions")',
         "partitions = 1",
     ),
@@ -76,9 +76,9 @@ BUGS = (
         "",
     ),
     Bug(
-        "K4-C8b", "a name is checked before the counts", f"{HANDLERS}/create_topics.py",
-        "        counts = None if wanted.assignments else self._counts(brokers, wanted)\n        check_name(image, wanted.name)\n",
-        "        check_name(image, wanted.name)\n        counts = None if wanted.assignments else self._counts(brokers, wanted)\n",
+        "K4-C8b", "a name is checked before the counts", "admin/create_topics.py",
+        "    brokers = placed_brokers(image)\n    counts",
+        "    brokers = placed_brokers(image)\n    check_name(image, wanted.name)\n    counts",
     ),
     Bug(
         "K4-D1b", "a topic that an earlier part of a long request deletes is not known", f"{HANDLERS}/delete_topics.py",
@@ -86,17 +86,17 @@ BUGS = (
         'if (before := self._carried_out.get(b"")) is not None:',
     ),
     Bug(
-        "K4-D3", "a topic that is being deleted is marked again", f"{HANDLERS}/delete_topics.py",
-        "if topic.marked_for_deletion:\n",
-        "if topic.name in draft.image.leftover_configs:\n",
+        "K4-D3", "a topic that is being deleted is marked again", "controller/active/topic_writing.py",
+        "is_marked = draft.image.topics[marked.name].marked_for_deletion",
+        "is_marked = marked.name in draft.image.leftover_configs",
     ),
     Bug(
         "K4-D4", "everybody may delete topics", f"{HANDLERS}/delete_topics.py",
-        "if not self._context.may(DELETE_TOPIC, name):",
+        "if name in self.denied or not self._context.may(DELETE_TOPIC, name):",
         "if not name:",
     ),
     Bug(
-        "K4-A3b", "a topic may shrink", f"{HANDLERS}/create_partitions.py",
+        "K4-A3b", "a topic may shrink", "admin/create_partitions.py",
         "if wanted.count < current:",
         "if wanted.count < 0:",
     ),

@@ -12,6 +12,7 @@ from immutables import Map
 from ....admin import questions
 from ....admin.changes import Change, kind_and_name
 from ....admin.configs.alterations import OPERATIONS, Configs, Resource, altered
+from ....admin.create_topics import BROKER_DEFAULT
 from ....cluster.delta import TopicBecomes
 from ....cluster.image import Image
 from ....policies.configs.canonical import canonical, type_of
@@ -27,7 +28,7 @@ from ....protocol.messages.create_topics import CreatableTopic
 from ....protocol.messages.incremental_alter_configs import IncrementalAlterableConfig, IncrementalAlterConfigsResource
 from ..judged import Effect, Part
 from ..questions import QuestionContext
-from .create_topics import BROKER_DEFAULT, creation
+from .create_topics import creation
 from .parted import PartedForm, dry_run, seen_topic
 
 

@@ -6,7 +6,14 @@ from typing import Any
 from immutables import Map
 
 from ....admin import questions
-from ....admin.create_topics import check_is_no_metadata, check_name, check_wanted, manual_assignment
+from ....admin.create_topics import (
+    BROKER_DEFAULT,
+    check_is_no_metadata,
+    check_name,
+    check_wanted,
+    manual_assignment,
+    wanted_counts,
+)
 from ....cluster.delta import TopicBecomes
 from ....cluster.entities import Partition, Topic
 from ....cluster.errors import Refusal
@@ -21,8 +28,6 @@ from .parted import PartedForm, dry_run
 
 DRY_RUNS_SINCE = 1
 """The first version that has `validate_only`."""
-BROKER_DEFAULT = -1
-"""A count that the configuration of the brokers decides (KIP-464)."""
 
 
 def _plan(context: QuestionContext, part: Part, wanted: CreatableTopic, image: Image) -> None:
@@ -54,12 +59,7 @@ def _placed(context: QuestionContext, wanted: CreatableTopic, image: Image) -> P
     """Return the replicas of a new topic. Raises Refusal."""
     if wanted.assignments:
         return by_name(image, wanted)
-    config, partitions, factor = context.defaults.config, wanted.num_partitions, wanted.replication_factor
-    return context.placed(
-        image,
-        config.integer("num.partitions") if partitions == BROKER_DEFAULT else partitions,
-        config.integer("default.replication.factor") if factor == BROKER_DEFAULT else factor,
-    )
+    return context.placed(image, *wanted_counts(wanted, context.defaults.config))
 
 
 def by_name(image: Image, wanted: CreatableTopic) -> Placed:

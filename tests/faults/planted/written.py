@@ -67,9 +67,9 @@ def notification_not_written() -> None:
 @planting.planted(troubles=("false_marks",))
 def new_id_by_growth() -> None:
     """A topic that grows is written with another id."""
-    staged = create_partitions.PartitionsPlanner._staged
+    stage_growth = create_partitions.stage_growth
 
-    async def other(planner: Any, draft: Any, before: Any, after: Any, grown: Any) -> Any:
-        return await staged(planner, draft, before, msgspec.structs.replace(after, topic_id=bytes(range(16))), grown)
+    def other(draft: Any, after: Any, grown: Any) -> Any:
+        return stage_growth(draft, msgspec.structs.replace(after, topic_id=bytes(range(16))), grown)
 
-    planting.put_in(create_partitions.PartitionsPlanner, "_staged", other)
+    planting.put_in(create_partitions, "stage_growth", other)
