@@ -5,7 +5,6 @@ updates sent to it are never acknowledged.
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from functools import cached_property
 from random import Random
 from typing import Any
 
@@ -48,15 +47,14 @@ class Link:
 
     def __init__(self, node: Node, deaf: set[int]) -> None:
         self.versions = ControlVersions()
-        self._number = node.broker_id
-        self._client = Client(node, handlers=APIS, peer=True)
+        self._node = node
         self._deaf = deaf
 
     async def request(self, message: ControlRequest) -> object:
         await trio.lowlevel.checkpoint()
-        if self._number in self._deaf:
+        if self._node.broker_id in self._deaf:
             await trio.sleep_forever()
-        return await self._client.ask(message, self.versions.of(message))
+        return await Client(self._node, handlers=APIS, peer=True).ask(message, self.versions.of(message))
 
     async def aclose(self) -> None:
         await trio.lowlevel.checkpoint()
@@ -98,14 +96,9 @@ class Ruling:
     def client(self, **how: Any) -> Client:
         return Client(self.node, handlers=APIS, **how)
 
-    @cached_property
-    def _client(self) -> Client:
-        return self.client()
-
     async def ask(self, request: Any, version: int, **how: Any) -> Any:
         """One request of a client at the controller's node."""
-        client = self.client(**how) if how else self._client
-        return await client.ask(request, version)
+        return await self.client(**how).ask(request, version)
 
     async def make(self, *topics: CreatableTopic) -> None:
         """Topics that a test needs; they are complete afterwards."""
