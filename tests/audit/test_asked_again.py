@@ -25,8 +25,10 @@ from minicontroller.audit.replay import Replay
 from minicontroller.cluster.entities import Partition, Topic
 from minicontroller.cluster.errors import Refusal
 from minicontroller.cluster.random_ids import new_id
+from minicontroller.cluster.znodes import layout
+from minicontroller.cluster.znodes.configs import encode_config
+from minicontroller.cluster.znodes.topics import encode_topic
 from minicontroller.controller.active import jobs
-from minicontroller.controller.handlers import create_topics
 from minicontroller.policies import (
     AlterBrokerConfigsRequest,
     AlterTopicRequest,
@@ -40,13 +42,12 @@ from minicontroller.policies.interface import JudgedRequest
 from minicontroller.policies.judging import PolicyJudge, PolicyReply
 from minicontroller.policies.states import VersionedCluster
 from minicontroller.policies.verdict import Verdict
-from minicontroller.process.time_slices import TimeSlice
 from minicontroller.protocol.api_keys import ApiKey
 from minicontroller.protocol.messages.alter_configs import AlterableConfig, AlterConfigsRequest, AlterConfigsResource
 from minicontroller.protocol.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
 from minicontroller.protocol.messages.create_topics import CreateTopicsRequest
 from minicontroller.protocol.messages.delete_topics import DeleteTopicsRequest
-from minicontroller.store.base import NodeExists, SessionState, Store
+from minicontroller.store.base import Create, NodeExists, SessionState, Store
 from minicontroller.store.memory import MemoryStore
 from tests.audit.logs import decisions_in, events_in, found
 from tests.handlers.altering import BROKER, TOPIC
@@ -237,7 +238,13 @@ class World:
         if self.others is None:
             self.others = await self.memory.open()
         with suppress(NodeExists):
-            await self.others.commit(await create_topics.creation(topic, None, TimeSlice()))
+            await self.others.commit(
+                [
+                    Create(layout.topic_config_path(name), encode_config({})),
+                    Create(layout.topic_path(name), encode_topic(topic)),
+                    Create(layout.partitions_path(name)),
+                ]
+            )
 
     async def lose_a_reply(self, name: str) -> None:
         """Let a commit take effect and break the connection before its answer arrives."""
