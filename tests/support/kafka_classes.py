@@ -1,34 +1,67 @@
-"""Keeps the classes with which Kafka, its tools and a client in a source file start.
+"""Keeps the classes with which Kafka, its tools and a client in a source file start, of the last
+Kafka with ZooKeeper and the newest without it.
 
 `python -m tests.support.kafka_classes` runs each once before the tests, and has Java write what
 they loaded to an archive beside Kafka's jars: a broker and a tool then start for half of the
-processor time. Without Maven, or where the archive is, it does nothing.
+processor time. Without Maven, or where the archives are, it does nothing.
 """
 
 import subprocess
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterator
 from pathlib import Path
 
 from tests.support.java import archive, java
-from tests.support.kafka import KafkaCluster, kafka_libs
-from tests.support.kafka_kraft import started
+from tests.support.kafka import KafkaCluster, KafkaProcesses, kafka_libs
+from tests.support.kafka_kraft import NEWEST_VERSION, KraftCluster, started
 from tests.support.maven import MISSING
 from tests.support.programs import TESTS
 
 LIMIT_SECONDS = 270
-CLIENT = TESTS / "java" / "quota-oracle" / "QuotaOracle.java"
+JAVA = TESTS / "java"
 
 
 def keep_classes() -> None:
-    """Make the archive, unless it is there."""
-    libs = kafka_libs()
+    """Make the archives, unless they are there."""
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary)
+        last, newest = KafkaCluster(folder / "last", 1), KraftCluster(folder / "newest", NEWEST_VERSION)
+        _keep(last, _tools(last))
+        _keep(newest, _clients(newest, folder))
+
+
+def _tools(cluster: KafkaCluster) -> list[list[str]]:
+    asked, keeper = ["--bootstrap-server", cluster.bootstrap], f"zookeeper.connect={cluster.zookeeper.connect}"
+    return [
+        ["kafka.admin.ConfigCommand", *asked, "--describe", "--entity-type", "topics"],
+        ["kafka.admin.AclCommand", "--authorizer-properties", keeper, "--list"],
+        [str(JAVA / "quota-oracle" / "QuotaOracle.java")],
+    ]
+
+
+def _clients(cluster: KraftCluster, folder: Path) -> list[list[str]]:
+    """Return the making of a topic, a producer, and the compiler, which does without a broker what
+    it does for a client in a source file.
+    """
+    at, topic = ["--bootstrap-server", cluster.bootstrap], ["--topic", "kept"]
+    jars = ":".join(map(str, kafka_libs(cluster.version).glob("*.jar")))
+    return [
+        ["org.apache.kafka.tools.TopicCommand", *at, *topic, "--create"],
+        ["org.apache.kafka.tools.ConsoleProducer", *at, *topic],
+        ["com.sun.tools.javac.Main", "-d", str(folder), "-cp", jars, str(JAVA / "clients" / "Load.java")],
+    ]
+
+
+def _keep(cluster: KafkaProcesses, programs: list[list[str]]) -> None:
+    """Make the archive of what a broker and these programs beside it load."""
+    libs = kafka_libs(cluster.version)
     kept = archive(libs)
     if kept.exists():
         return
     with tempfile.TemporaryDirectory(dir=kept.parent) as temporary:
         folder = Path(temporary)
-        lines = dict.fromkeys(line for each in _loaded(libs, folder) for line in each.read_text().splitlines())
+        lists = _loaded(cluster, programs, folder)
+        lines = dict.fromkeys(line for each in lists for line in each.read_text().splitlines())
         classes, made = folder / "classes", folder / "made"
         classes.write_text("\n".join(lines))
         dump = ("-Xshare:dump", f"-XX:SharedClassListFile={classes}", f"-XX:SharedArchiveFile={made}")
@@ -36,22 +69,16 @@ def keep_classes() -> None:
         made.rename(kept)
 
 
-def _loaded(libs: Path, folder: Path) -> Iterable[Path]:
-    """Return lists of the classes that a broker, the tools and a client in a source file load."""
+def _loaded(cluster: KafkaProcesses, programs: list[list[str]], folder: Path) -> Iterator[Path]:
+    """Yield lists of the classes that a broker and each of the programs load."""
     broker = folder / "broker"
-    cluster = KafkaCluster(folder / "kafka", 1)
     cluster.options = (*cluster.options, _listing(broker))
     with started(cluster):
-        asked, keeper = ["--bootstrap-server", cluster.bootstrap], f"zookeeper.connect={cluster.zookeeper.connect}"
-        programs = (
-            ["kafka.admin.ConfigCommand", *asked, "--describe", "--entity-type", "topics"],
-            ["kafka.admin.AclCommand", "--authorizer-properties", keeper, "--list"],
-            [str(CLIENT)],
-        )
-        lists = [folder / f"program-{number}" for number in range(len(programs))]
-        for each, program in zip(lists, programs, strict=True):
-            _run([*java(libs, _listing(each)), *program])
-    return broker, *lists
+        for number, program in enumerate(programs):
+            listed = folder / f"program-{number}"
+            _run([*java(kafka_libs(cluster.version), _listing(listed)), *program])
+            yield listed
+    yield broker
 
 
 def _listing(to: Path) -> str:
