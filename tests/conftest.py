@@ -33,7 +33,7 @@ SHARED = {
     "secured": "zookeeper",
 }
 """Fixtures that start a large program, and the group of the tests that share it."""
-LONG_GROUPS = ("spark", "test_end_to_end.py", "ensemble", "zookeeper", "browser", "kafka", "java")
+LONG_GROUPS = ("spark", "ensemble", "zookeeper", "browser", "kafka", "java")
 """The groups that take minutes, the longest first. They begin first, so that no process is left
 with one of them while the others have nothing more to do.
 """

@@ -1,13 +1,18 @@
-"""Commands of the pipeline in a process of their own, one after the other, with one start of Spark
-and its libraries for all of them.
+"""Commands of the pipeline one after the other, in a process of their own with one start of Spark
+and its libraries for all of them, or in this one.
 """
 
 import json
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import chdir
 from pathlib import Path
 
+from click.testing import CliRunner
+from pyspark.sql import SparkSession
+
+from minicontroller.pipeline.commands import pipeline
 from tests.cli.command import Outcome, environment
 
 PROGRAM = """
@@ -27,6 +32,16 @@ print(json.dumps([(each.exit_code, each.stdout, each.stderr) for each in done]))
 SPARK_SECONDS = 300.0
 Command = tuple[Sequence[str], Mapping[str, str]]
 """Its arguments behind `minicontroller pipeline`, and variables of its own."""
+
+
+def in_session(spark: SparkSession, *commands: Sequence[str], folder: Path) -> Iterator[Outcome]:
+    """Run commands in this process, with the session that is there; yield the outcome of each."""
+    assert SparkSession.getActiveSession() is spark
+    with chdir(folder):
+        for command in commands:
+            done = CliRunner().invoke(pipeline, command)
+            assert done.exception is None or isinstance(done.exception, SystemExit), done.exc_info
+            yield Outcome(done.exit_code, done.stdout, done.stderr)
 
 
 def in_one_session(*commands: Sequence[str], folder: Path) -> list[Outcome]:

@@ -8,18 +8,17 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, chdir, contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from click.testing import CliRunner
 from pyspark.sql import SparkSession
 
 from minicontroller.audit.event import AuditEvent, Requested
-from minicontroller.pipeline.commands import pipeline
 from tests.audit.logs import a_creation, a_state, an_empty_snapshot, write
+from tests.pipeline.one_session import in_session
 from tests.support.spark import HOME, as_options, bare_python, connect_server, home, soon_started
 from tests.support.waiting import until
 
@@ -134,10 +133,8 @@ def undisturbed(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -
     """The results of all three commands in this process, whose session is there."""
     folder = tmp_path_factory.mktemp("quiet")
     a_log(folder)
-    with chdir(folder):
-        for command in COMMANDS:
-            done = CliRunner().invoke(pipeline, command.split())
-            assert done.exit_code == 0, done.output
+    for done in in_session(spark, *(command.split() for command in COMMANDS), folder=folder):
+        assert done.code == 0, done
     return results(folder)
 
 

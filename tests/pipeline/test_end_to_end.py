@@ -8,12 +8,12 @@ import shlex
 from pathlib import Path
 
 import duckdb
-import pytest
 from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, NewTopic, ResourceType
+from pyspark.sql import SparkSession
 
 from tests.cli.command import call
-from tests.pipeline.one_session import SPARK_SECONDS, in_one_session
+from tests.pipeline.one_session import SPARK_SECONDS, in_session
 from tests.support.cluster import running_cluster
 
 IN_FORCE = """
@@ -35,8 +35,7 @@ INGEST, BACKTEST = (
 """The commands as the README shows them, from their names on."""
 
 
-@pytest.mark.slow
-def test_from_clients_to_report(tmp_path: Path) -> None:
+def test_from_clients_to_report(spark: SparkSession, tmp_path: Path) -> None:
     """A real client asks a live cluster; all that came of it is in the tables, the back-tests and
     the report (P-1a, P-2a, P-2b, P-3a, P-3b, P-4a, P-4b).
     """
@@ -44,7 +43,7 @@ def test_from_clients_to_report(tmp_path: Path) -> None:
     every_decision_is_in_the_tables(tmp_path)
     in_force = ("backtest", "rules.toml", "--fail-on", "changed", "--tables", "tables", "--out", "in-force.html")
     report = ("report", "--out", "report.html", "--tables", "tables")
-    same, stricter, reported = in_one_session(in_force, BACKTEST, report, folder=tmp_path)
+    same, stricter, reported = in_session(spark, in_force, BACKTEST, report, folder=tmp_path)
     assert same.code == 0, same
     assert stricter.code == 1, stricter
     assert reported.code == 0, reported
