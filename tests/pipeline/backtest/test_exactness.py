@@ -136,8 +136,8 @@ class Alter:
             raise PolicyViolation(f"{dict(metadata.configs)} is no good")
 """
 
-SEEDS = range(3)
-KINDS = ("python", "rules", "both", "older")
+LIVES = (("python", 0), ("rules", 0), ("both", 0), ("both", 1), ("both", 2), ("older", 0), ("older", 1))
+"""Kinds of policies and seeds; both together judge all that either judges alone."""
 
 
 def settings_of(kind: str, folder: Path) -> Mapping[str, str]:
@@ -166,9 +166,7 @@ def candidate_of(settings: Mapping[str, str], folder: Path) -> Candidate:
 Life = tuple[list[AuditEvent], Candidate]
 
 
-@pytest.fixture(
-    scope="module", params=[(kind, seed) for kind in KINDS for seed in SEEDS], ids=lambda life: f"{life[0]}-{life[1]}"
-)
+@pytest.fixture(scope="module", params=LIVES, ids=lambda life: f"{life[0]}-{life[1]}")
 def life(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Life:
     """What happened under a policy, and that policy."""
     kind, seed = request.param
