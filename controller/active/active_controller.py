@@ -24,7 +24,7 @@ from ...cluster.znodes import layout
 from ...process.observe.metrics import NodeMetrics
 from ...process.settings.node_config import NodeConfig
 from ...protocol.error_codes import ErrorCode
-from ...store.base import Check, SessionExpired, Store, StoreUnavailable
+from ...store.base import Check, NodeMissing, SessionExpired, Store, StoreError, StoreUnavailable
 from ...store.sessions import wait_connected
 from . import notifications, partition_states
 from .channel import LinkFactory
@@ -335,13 +335,15 @@ class ActiveController:
         self.reassignments.topics_changed(after, names)
         self._topic_watches.watch(name for name in names if name not in before.topics and name in after.topics)
 
-    async def _reread(self, image: Image, path: str) -> Sequence[StagedElement]:
-        """Return what other processes have written at a path where a commit of this controller met
-        a conflict. Partitions that they have added may need a leader.
+    async def _reread(self, image: Image, error: StoreError) -> Sequence[StagedElement]:
+        """Return what other processes have written where a commit of this controller met a
+        conflict. Partitions that they have added may need a leader.
         """
-        news = list(await reread(self.store, image, path, self._created, deletes_topics=self._deletes_topics))
-        if await ensure_paths(self.store):  # another process has removed the parent znodes
-            news.append(StagedElement(NO_CHANGE))
+        # If they have removed parent znodes, these are created again, before anything is read: what
+        # others write between the reading and the next commit is another conflict.
+        news = [StagedElement(NO_CHANGE)] if isinstance(error, NodeMissing) and await ensure_paths(self.store) else []
+        path = error.path or ""
+        news += await reread(self.store, image, path, self._created, deletes_topics=self._deletes_topics)
         self.states_are_stale(element.topic for element in news if element.topic is not None)
         return news
 

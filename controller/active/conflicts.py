@@ -35,13 +35,13 @@ Another process may have taken its write back at once.
 OPERATIONS_BEFORE = 2
 """The number of operations at the beginning of each commit that writes: the fence and the count."""
 
-Reread = Callable[[Image, str], Awaitable[Sequence[StagedElement]]]
-"""Returns what other processes wrote at this path, as elements without operations that bring the
-image up to date. Raises StoreError.
+Reread = Callable[[Image, StoreError], Awaitable[Sequence[StagedElement]]]
+"""Returns what other processes wrote where a commit met this error, as elements without operations
+that bring the image up to date. Raises StoreError.
 """
 
 
-async def nothing_new(_image: Image, _path: str) -> Sequence[StagedElement]:
+async def nothing_new(_image: Image, _error: StoreError) -> Sequence[StagedElement]:
     return ()
 
 

@@ -360,7 +360,7 @@ class Writer:
         assert error.index is not None
         element = refused.owners[error.index - OPERATIONS_BEFORE]
         try:
-            news = await self._reread(self.image, error.path or "")
+            news = await self._reread(self.image, error)
             is_learned = await learn_below(self._store, element, error)
         except StoreUnavailable as unavailable:
             raise InDoubt from unavailable

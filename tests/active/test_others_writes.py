@@ -1,7 +1,13 @@
 """The controller takes over what other programs write to its tree."""
 
+import itertools
+from collections.abc import Sequence
+
+import trio
+
 from minicontroller.cluster.znodes import broker_notifications, layout
 from minicontroller.cluster.znodes.cluster import NO_FEATURES
+from minicontroller.cluster.znodes.configs import encode_config
 from minicontroller.cluster.znodes.topics import encode_partition_state
 from minicontroller.controller.handlers.alter_partition import alter
 from minicontroller.protocol.error_codes import ErrorCode
@@ -11,9 +17,20 @@ from minicontroller.protocol.messages.alter_partition import (
     PartitionData,
     TopicData,
 )
-from minicontroller.store.base import Create, Delete, SetData, Store
+from minicontroller.store.base import (
+    Answered,
+    Create,
+    Delete,
+    Entry,
+    Operation,
+    SetData,
+    Store,
+    StoreError,
+    Watch,
+)
+from minicontroller.store.memory import MemoryStore
 from tests.store.worlds import MemoryWorld
-from tests.support.small_cluster import SmallCluster
+from tests.support.small_cluster import BROKER, SmallCluster
 
 
 async def test_features_are_written_as_kafka_writes_them(
@@ -214,3 +231,57 @@ async def test_a_shutdown_asked_for_twice_is_one(cluster: SmallCluster, autojump
         assert (answer.error_code, answer.remaining_partitions) == (0, [])
         after = cluster.controller.image.topics["t"]
         assert all(leaver not in partition.isr and partition.leader != leaver for partition in after.partitions)
+
+
+class FarStore(MemoryStore):
+    """Once it is far, a read or a commit travels for a second, and so does its answer."""
+
+    is_far = False
+
+    async def get_many(self, paths: Sequence[str], watch: Watch | None = None) -> list[Entry | None]:
+        await trio.sleep(self.is_far)
+        found = await super().get_many(paths, watch)
+        await trio.sleep(self.is_far)
+        return found
+
+    def send(self, operations: Sequence[Operation], answered: Answered) -> None:
+        if not self.is_far:
+            super().send(operations, answered)
+            return
+        answers: list[StoreError | int] = []
+
+        async def travel() -> None:
+            await trio.sleep(self.is_far)
+            super(FarStore, self).send(operations, answers.append)
+            await trio.sleep(self.is_far)
+            answered(*answers)
+
+        trio.lowlevel.spawn_system_task(travel)
+
+
+class FarWorld(MemoryWorld):
+    async def open(self) -> Store:
+        return FarStore(self.tree)
+
+
+async def test_a_change_finds_its_place_between_those_of_another(nursery: trio.Nursery, autojump_clock: object) -> None:
+    """A change takes effect if a round trip to the store fits between two writes of another program
+    to the same znode: nothing else is read between its reading and its commit.
+    """
+    world = FarWorld()
+    cluster, other = SmallCluster(nursery, world), await world.open()
+    await cluster.start_in_turn(1)
+    path = f"{layout.BROKER_CONFIGS}/{layout.DEFAULT_ENTITY}"
+    await other.commit([Create(path, encode_config({}))])
+
+    async def write_again_and_again() -> None:
+        for number in itertools.count():
+            await other.commit([SetData(path, encode_config({"other.key": str(number)}))])
+            await trio.sleep(3.1)
+
+    nursery.start_soon(write_again_and_again)
+    await cluster.until_quiet()
+    store = cluster.members[1].store
+    assert isinstance(store, FarStore)
+    store.is_far = True
+    assert await cluster.change_config("", "my.key", "1", resource_type=BROKER) == ErrorCode.NONE

@@ -14,7 +14,7 @@ from minicontroller.cluster.znodes import layout
 from minicontroller.controller.active.jobs import Draft, StagedElement
 from minicontroller.controller.active.writer import Writer
 from minicontroller.protocol.error_codes import ErrorCode
-from minicontroller.store.base import Check, Create, Delete, SetData, Store
+from minicontroller.store.base import Check, Create, Delete, SetData, Store, StoreError
 from minicontroller.store.memory import MemoryTree
 from tests.store.worlds import MemoryWorld, TravellingStore
 from tests.support.small_cluster import SmallCluster
@@ -65,9 +65,9 @@ async def test_what_others_take_back_refuses_nothing(nursery: trio.Nursery) -> N
     for path in ("/controller_epoch", layout.COMMITS, "/topics", "/topics/a"):
         await store.ensure(path)
 
-    async def taken_back(_image: Image, path: str) -> list[StagedElement]:
-        assert path == "/topics/a"
-        await store.commit([Delete(path)])
+    async def taken_back(_image: Image, error: StoreError) -> list[StagedElement]:
+        assert error.path == "/topics/a"
+        await store.commit([Delete(error.path)])
         return []
 
     fence = Check("/controller_epoch", 0)
