@@ -101,6 +101,8 @@ class Proxy:
         except OSError:
             client.close()
             return
+        for end in (client, server):  # as both of them have it: no write waits for an acknowledgement
+            end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         with self._lock:
             if self._cut:
                 client.close()
