@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from minicontroller.controller.active.conflicts import MAX_CONFLICTS
 from minicontroller.protocol.error_codes import ErrorCode
 from tests.faults.detector.checks import DONE, LEADERS, LOST, ODD, ORDER, STALE, judge
 from tests.faults.detector.history import (
@@ -21,6 +22,7 @@ from tests.faults.detector.history import (
     PERMIT,
     REFUSED,
     REVOKE,
+    STRANGER,
     UNKNOWN,
     Operation,
     Topic,
@@ -69,6 +71,16 @@ def seeing(began: float, leader: int, epoch: int, **more: Any) -> Operation:
     return op(DESCRIBE, began, partitions=1, topic_id="a", leader=leader, leader_epoch=epoch, **more)
 
 
+def given_up(writes: int) -> Window:
+    """Another program writes to the cluster's default so often while it is being changed."""
+    own, default = setting(10, "1", ended=20, outcome=REFUSED, code=ErrorCode.UNKNOWN_SERVER_ERROR), "brokers/<default>"
+    before = setting(1, "0", client=STRANGER, node=0)
+    others = [setting(10 + at / 2, str(at), ended=10.2 + at / 2, client=STRANGER, node=0) for at in range(writes)]
+    for each in (before, own, *others):
+        each.entity = default
+    return history(before, own, *others, before=Topic(), after=Topic(configs={"k": str(writes - 1)}))
+
+
 WRONG = {
     "a creation that was acknowledged is not there": (LOST, history(op(CREATE, 1, partitions=1, topic_id="a"))),
     "a deletion that was acknowledged was not done": (
@@ -78,7 +90,7 @@ WRONG = {
     "a doubt was taken for a failure": (
         DONE,
         history(
-            setting(1, "1", outcome=REFUSED, code=ErrorCode.INVALID_UPDATE_VERSION),
+            setting(1, "1", outcome=REFUSED, code=ErrorCode.NOT_CONTROLLER),
             before=topic(),
             after=topic(configs={"k": "1"}),
         ),
@@ -166,6 +178,7 @@ WRONG = {
         ODD,
         history(op(CREATE, 1, outcome=REFUSED, code=ErrorCode.UNKNOWN_SERVER_ERROR)),
     ),
+    "a change was given up although another program left it room": (ODD, given_up(MAX_CONFLICTS - 1)),
 }
 
 
@@ -204,3 +217,8 @@ def test_the_same_deeds_may_be_right() -> None:
     ]
     for window in right:
         assert judge(window).anomalies == []
+
+
+def test_a_change_is_rightly_given_up() -> None:
+    """Another program wrote to the same znode during each attempt."""
+    assert judge(given_up(MAX_CONFLICTS)).anomalies == []
