@@ -5,6 +5,7 @@ from typing import Any
 import msgspec
 
 from minicontroller.cluster.znodes import layout
+from minicontroller.controller.active.topic_writing import stage_growth
 from minicontroller.controller.handlers import create_partitions
 from minicontroller.store.base import Create, Delete, Operation, SetData
 from tests.faults.planted import planting
@@ -67,7 +68,6 @@ def notification_not_written() -> None:
 @planting.planted(troubles=("false_marks",))
 def new_id_by_growth() -> None:
     """A topic that grows is written with another id."""
-    stage_growth = create_partitions.stage_growth
 
     def other(draft: Any, after: Any, grown: Any) -> Any:
         return stage_growth(draft, msgspec.structs.replace(after, topic_id=bytes(range(16))), grown)

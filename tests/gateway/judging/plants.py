@@ -6,6 +6,7 @@ it; `RACES=100` is how many are run of each.
 
 import os
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from random import Random
 from typing import Any
@@ -62,7 +63,7 @@ def _in_earnest(judged: Judged, unseen: Sequence[Part]) -> Any:
 def _inquiring(form: Form) -> Form:
     if not isinstance(form.inquire, partial):
         return form
-    return msgspec.structs.replace(form, inquire=partial(inquire, _in_earnest))
+    return replace(form, inquire=partial(inquire, _in_earnest))
 
 
 PLANTS: Mapping[str, Plant] = {
