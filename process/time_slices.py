@@ -16,13 +16,29 @@ from .steps import Steps
 T = TypeVar("T")
 
 SLICE_SECONDS = 0.02
-"""The length of a time slice. With a few long tasks at once, another connection is still answered
-within a tenth of a second.
+"""The length of a time slice. However many long tasks there are, one of them runs at a time and
+then lets all others run, so that another connection is answered within a tenth of a second.
 """
 STEPS_AT_ONCE = 100
 """The most steps that work may take before it lets other tasks run, and so needs a task itself.
 They are counted and not timed, so that the load does not decide what is answered at once.
 """
+
+
+_turn: trio.lowlevel.RunVar[trio.Lock] = trio.lowlevel.RunVar("the long task whose slice is next")
+
+
+async def _next_turn() -> None:
+    """Wait until the long tasks that came before have had a slice, and then for one round of the
+    event loop.
+    """
+    try:
+        turn = _turn.get()
+    except LookupError:
+        turn = trio.Lock()
+        _turn.set(turn)
+    async with turn:
+        await trio.lowlevel.checkpoint()
 
 
 class TimeSlice:
@@ -34,7 +50,7 @@ class TimeSlice:
     async def pause(self) -> None:
         """Let other tasks run if the time slice is over."""
         if time.perf_counter() >= self._ends:
-            await trio.lowlevel.checkpoint()
+            await _next_turn()
             self._ends = time.perf_counter() + SLICE_SECONDS
 
 

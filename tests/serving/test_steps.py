@@ -51,3 +51,23 @@ async def test_steps_may_end_in_what_is_awaited() -> None:
         return later()
 
     assert [row.group_id for row in (await response_of(first())).groups] == ["g"]
+
+
+async def test_one_long_task_at_a_time_has_a_slice(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(time_slices, "SLICE_SECONDS", 0.0)
+    taken = 0
+
+    def endless() -> Steps[None]:
+        nonlocal taken
+        while True:
+            taken += 1
+            yield
+
+    tasks, rounds = 10, 40
+    async with trio.open_nursery() as nursery:
+        for _ in range(tasks):
+            nursery.start_soon(time_slices.carried_out, endless())
+        for _ in range(rounds):
+            await trio.lowlevel.checkpoint()
+        nursery.cancel_scope.cancel()
+    assert rounds // 4 < taken <= tasks + rounds
