@@ -48,7 +48,7 @@ style: $(VENV)/.dev
 	$(BIN)/ruff format --check .
 
 types: $(VENV)/.dev build/typing/minicontroller
-	MYPYPATH=build/typing $(BIN)/mypy -p minicontroller.protocol -m minicontroller.clock -m minicontroller.text -m minicontroller.version -p minicontroller.store -p minicontroller.policies -p minicontroller.audit -p minicontroller.cluster -p minicontroller.process -p minicontroller.admin -p minicontroller.security -p minicontroller.network -p minicontroller.client -p minicontroller.controller -p minicontroller.gateway -p minicontroller.cli -p minicontroller.pipeline
+	MYPYPATH=build/typing $(BIN)/mypy -p minicontroller.protocol -m minicontroller.clock -m minicontroller.text -m minicontroller.version -p minicontroller.store -p minicontroller.policies -p minicontroller.audit -p minicontroller.cluster -p minicontroller.process -p minicontroller.admin -p minicontroller.security -p minicontroller.network -p minicontroller.client -p minicontroller.controller -p minicontroller.records -p minicontroller.gateway -p minicontroller.cli -p minicontroller.pipeline
 	MYPYPATH=build/typing $(BIN)/mypy tests benchmarks
 	$(BIN)/lint-imports
 

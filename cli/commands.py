@@ -9,13 +9,16 @@ from contextlib import contextmanager
 from functools import partial
 from importlib import import_module
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
 from ..version import __version__
 from .output import nobody_reads
 from .typed import parse_listener, read_text
+
+if TYPE_CHECKING:
+    from ..controller.broker.data import ProcessData
 
 MAX_PORT = 65_535
 
@@ -156,6 +159,12 @@ def run(started_by: int) -> NoReturn:
     help="What clients are given for node 1, as in a container; the ports of the others follow, unless the host has $(nodeId).",
 )
 @click.option("--store", default="memory", show_default=True, help="memory, or zookeeper://host:2181/chroot.")
+@click.option(
+    "--records/--no-records",
+    default=False,
+    show_default=True,
+    help="Whether the nodes keep records, groups with members and transactions, in memory.",
+)
 @settings_option(help="A configuration key of every node; repeatable.")
 @verbose_option()
 @click.option(
@@ -172,6 +181,7 @@ def up(
     listen: str,
     advertise: str,
     store: str,
+    records: bool,
     settings: tuple[str, ...],
     verbose: bool,
     with_parent: bool,
@@ -188,7 +198,20 @@ def up(
         raise click.UsageError(
             f"--port {port} leaves no room for {brokers} nodes: the last would be {port + brokers - 1}."
         )
-    _run(run_cluster, brokers, port, store, settings, ClientAddresses(listen.strip("[]"), advertise), verbose=verbose)
+    addresses = ClientAddresses(listen.strip("[]"), advertise)
+    run_with = partial(run_cluster, data=_data_of_up(keeps=records))
+    _run(run_with, brokers, port, store, settings, addresses, verbose=verbose)
+
+
+def _data_of_up(*, keeps: bool) -> "ProcessData":
+    """Return what the nodes of `up` keep, importing no more than that needs."""
+    if not keeps:
+        from ..controller.broker.data import WITHOUT_RECORDS
+
+        return WITHOUT_RECORDS
+    from ..records.apis import kept_in_memory
+
+    return kept_in_memory()
 
 
 @commands.command()

@@ -68,7 +68,8 @@ Parts = TypeVarTuple("Parts")
 
 def apis_of(node: Node) -> Sequence[ServedApi[()]]:
     """Return the APIs of a node, each bound to the parts that its handler takes."""
-    return (*_reads(node), *_logs(node), *_changes(node), *_between_nodes(node))
+    own = (*_reads(node), *_logs(node), *_changes(node), *_between_nodes(node))
+    return tuple({api.key: api for api in (*own, *node.data.apis(node.port))}.values())
 
 
 def _bound(parts: tuple[*Parts], *apis: ServedApi[*Parts]) -> Iterator[ServedApi[()]]:
@@ -91,7 +92,7 @@ def _reads(node: Node) -> Iterator[ServedApi[()]]:
 
 def _logs(node: Node) -> Iterator[ServedApi[()]]:
     """Yield the APIs of logs, groups and transactions, which ask the node's two ports."""
-    view, logs, coordinator = node.view, node.logs, node.coordinator
+    view, logs, coordinator = node.view, node.data.logs, node.data.coordinator
     yield from _bound((view, logs, LatestAnswers()), list_offsets.API)
     yield from _bound((view, logs), describe_producers.API, write_txn_markers.API)
     yield from _bound((view, logs, describe_log_dirs.KeptReplicas()), describe_log_dirs.API)

@@ -303,7 +303,11 @@ class Connection:
         """Answer a client's request, then those after it."""
         try:
             while pending is not None:
-                await self._answer(pending)
+                try:
+                    await self._answer(pending)
+                except ProtocolError as error:
+                    self._failures.protocol_error(self.caller, error, about_caller(self.caller))
+                    raise UnreadableRequestError from error
                 if self.caller.throttled_until:
                     await self._wait_for_quota()
                 pending = await self._answer_frames()

@@ -17,3 +17,12 @@ def one_by_one(parts: Iterable[T]) -> Steps[list[T]]:
         made.append(part)
         yield
     return made
+
+
+def finished(steps: Steps[T]) -> T:
+    """Take all steps, one after the other, and return the result."""
+    try:
+        while True:
+            next(steps)
+    except StopIteration as end:
+        return end.value  # type: ignore[no-any-return]

@@ -77,7 +77,8 @@ def _encoder(cls: type[WireStruct], version: int, errors: str = "strict") -> Cal
     def lenient(message: WireStruct) -> Any:
         return _encoder(cls, version, "replace")(message)
 
-    return _compiled(source, "encode", f"{cls.__name__} v{version} encoder {errors}", {"lenient": lenient})
+    names = {"lenient": lenient, **_classes(layout)}
+    return _compiled(source, "encode", f"{cls.__name__} v{version} encoder {errors}", names)
 
 
 @cache
@@ -90,10 +91,15 @@ def _decoder(
     def lenient(data: bytes, offset: int) -> Any:
         return _decoder(cls, version, "replace", counts=counts)(data, offset)
 
-    names = {"lenient": lenient, **{struct.__name__: struct for struct in structs_of(layout)}}
+    names = {"lenient": lenient, **_classes(layout)}
     return _compiled(
         source, "decode", f"{cls.__name__} v{version} decoder {errors}{' counting' if counts else ''}", names
     )
+
+
+def _classes(layout: Layout) -> dict[str, object]:
+    """Return a message's structs by the names that they have in sources."""
+    return {struct.__name__: struct for struct in structs_of(layout)}
 
 
 def checked_layout(cls: type[WireStruct], version: int) -> Layout:

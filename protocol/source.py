@@ -5,6 +5,8 @@ they use, which are defined once at the top.
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from .schema import WireStruct
+
 NAMES = {"?": "bool"}  # codes of the `struct` module that cannot be part of an identifier
 
 
@@ -48,5 +50,5 @@ def identifier(codes: str) -> str:
 
 
 def literal(default: object) -> str:
-    """Return a field's default as Python source."""
-    return repr(default)
+    """Return a field's default as Python source, which names the class of a struct."""
+    return f"{type(default).__name__}()" if isinstance(default, WireStruct) else repr(default)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from minicontroller.protocol.registry import KAFKA
 from tests.support import program
-from tests.support.specs import APIS
+from tests.support.specs import WITH_RECORDS
 
 ROOT = Path(__file__).parents[1]
 MAP = (ROOT / "docs" / "architecture.md").read_text()
@@ -29,6 +29,11 @@ TESTED_TOGETHER |= dict.fromkeys(
     "producers",
 )
 TESTED_TOGETHER |= dict.fromkeys(("delete_groups", "offset_commit", "offset_delete", "offset_fetch"), "groups")
+TESTED_TOGETHER |= dict.fromkeys(("join_group", "sync_group", "heartbeat"), "groups")
+TESTED_TOGETHER |= dict.fromkeys(
+    ("add_partitions_to_txn", "add_offsets_to_txn", "end_txn", "txn_offset_commit"), "transactions"
+)
+TESTED_TOGETHER |= {"produce": "validation", "fetch": "fetch_sessions", "offset_for_leader_epoch": "log"}
 """APIs whose tests make one story."""
 
 
@@ -42,7 +47,7 @@ def trees() -> dict[Path, ast.Module]:
 
 
 def api_names() -> set[str]:
-    return {re.sub(r"(?<=[a-z])(?=[A-Z])", "_", KAFKA[key].name).lower() for key in APIS}
+    return {re.sub(r"(?<=[a-z])(?=[A-Z])", "_", KAFKA[key].name).lower() for key in WITH_RECORDS}
 
 
 def drawn_apis() -> list[str]:
@@ -102,8 +107,9 @@ def test_an_api_has_its_messages_its_handler_and_its_vectors() -> None:
     """Three of the four places hold the same names."""
     messages = {path.stem for path in (ROOT / "protocol" / "messages").glob("*.py")} - {"__init__"}
     vectors = {path.name for path in (ROOT / "tests" / "vectors").iterdir() if (path / "request.json").exists()}
-    folder = ROOT / "controller" / "handlers"
-    handlers = {path.stem for path in folder.glob("*.py") if "\nAPI = " in path.read_text()}
+    folders = (ROOT / "controller" / "handlers", ROOT / "records" / "handlers")
+    modules = [path for folder in folders for path in folder.glob("*.py")]
+    handlers = {path.stem for path in modules if "\nAPI = " in path.read_text()}
     assert messages == api_names()
     assert vectors == api_names()
     assert handlers == api_names()

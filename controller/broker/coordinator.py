@@ -4,13 +4,13 @@
 groups that consist of the offsets that administrators have set, without members.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Protocol
 
 import msgspec
 
 from ...cluster.cache import MetadataCache
 from ...cluster.coordinators import CoordinatorType, coordinator_of
-from ...cluster.groups import CommittedOffset
 from ...cluster.znodes.groups import name_of
 from ...protocol.error_codes import ErrorCode
 from ...protocol.messages.describe_groups import DescribedGroupMember
@@ -35,13 +35,28 @@ class CoordinatedGroup(msgspec.Struct, frozen=True):
     members: Sequence[DescribedGroupMember] = ()
 
 
+class ReadOffset(Protocol):
+    """An offset as OffsetFetch answers it."""
+
+    @property
+    def offset(self) -> int: ...
+
+    @property
+    def leader_epoch(self) -> int: ...
+
+    @property
+    def metadata(self) -> str: ...
+
+
 class CommittedOffsets(msgspec.Struct, frozen=True):
     """The offsets of a group in topics that exist, by topic and partition, and a bound of their
     bytes.
     """
 
-    by_topic: Mapping[str, Mapping[int, CommittedOffset]] = {}
+    by_topic: Mapping[str, Mapping[int, ReadOffset]] = {}
     size: int = 0
+    is_unstable: Callable[[str, int], bool] = lambda _topic, _index: False
+    """Whether an open transaction may change the offset of a topic and partition."""
 
 
 class Coordinator:

@@ -17,6 +17,8 @@ import msgspec
 from ...cluster.entities import Topic
 from ...cluster.image import Image
 from ...process.settings.node_config import NodeConfig
+from ...process.steps import Steps
+from ...protocol.error_codes import ErrorCode
 from ...protocol.messages.describe_producers import ActiveProducer
 from ...protocol.messages.list_offsets import EARLIEST_LOCAL_TIMESTAMP, EARLIEST_TIMESTAMP, LATEST_TIMESTAMP
 from ...protocol.messages.write_txn_markers import TransactionMarker
@@ -25,7 +27,7 @@ AT_AN_END = frozenset({LATEST_TIMESTAMP, EARLIEST_TIMESTAMP, EARLIEST_LOCAL_TIME
 """The timestamps for which an empty log has an offset."""
 
 
-class PartitionLog(msgspec.Struct, frozen=True):
+class LogBounds(msgspec.Struct, frozen=True):
     """The bounds of one partition's log, as offsets. `end` and `size`, in bytes, are those of this
     node's replica.
     """
@@ -46,7 +48,7 @@ class FoundOffset(msgspec.Struct, frozen=True):
     timestamp: int = -1
 
 
-EMPTY_LOG = PartitionLog()
+EMPTY_LOG = LogBounds()
 
 
 class Logs:
@@ -56,11 +58,16 @@ class Logs:
         configuration, written as Kafka tells them.
         """
         self.revision = 0
-        """Rises whenever a log changes or a replica moves: rows that were encoded at another
-        revision may be wrong.
-        """
+        """Rises whenever a replica moves."""
         self._moved: dict[tuple[bytes, int], str] = {}
         """The directories of replicas that were moved, by topic id and partition."""
+
+    @property
+    def state(self) -> object:
+        """What differs once a log has changed or a replica has moved: rows that were encoded in
+        another state may be wrong.
+        """
+        return self.revision
 
     # ------------------------------------------------------------------ directories
 
@@ -87,14 +94,21 @@ class Logs:
 
     # ------------------------------------------------------------------ records
 
-    def log_of(self, _topic: Topic, _index: int) -> PartitionLog:
+    def log_of(self, _topic: Topic, _index: int) -> LogBounds:
         return EMPTY_LOG
 
-    def find(self, topic: Topic, index: int, timestamp: int) -> FoundOffset | None:
+    def find(self, topic: Topic, index: int, timestamp: int, *, committed: bool = False) -> Steps[FoundOffset | None]:  # noqa: ARG002
         """Return the offset for a time in milliseconds since 1970, or for one of the negative
-        timestamps of ListOffsets.
+        timestamps of ListOffsets, among all records or the committed ones only.
         """
+        yield from ()  # a log with many records takes steps
         return FoundOffset(0, topic.partitions[index].leader_epoch) if timestamp in AT_AN_END else None
+
+    def offsets_before(self, _topic: Topic, _index: int, timestamp: int, count: int) -> Sequence[int]:
+        """Return the newest offsets at which a segment begins that is not newer than a time, at
+        most so many, as version 0 of ListOffsets asks for them.
+        """
+        return [0] if timestamp in AT_AN_END and count > 0 else []
 
     def delete_records(self, topic: Topic, index: int, _offset: int) -> int:
         """Delete the records before an offset, or with -1 before the high watermark, and return the
@@ -105,8 +119,9 @@ class Logs:
     def producers(self, _topic: Topic, _index: int) -> Sequence[ActiveProducer]:
         return ()
 
-    def write_marker(self, topic: Topic, index: int, marker: TransactionMarker) -> None:
+    def write_marker(self, _topic: Topic, _index: int, _marker: TransactionMarker) -> ErrorCode:
         """End a producer's transaction in a partition that this node leads."""
+        return ErrorCode.NONE
 
 
 def _absolute(path: str) -> str:

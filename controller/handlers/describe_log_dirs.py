@@ -26,7 +26,7 @@ from ...protocol.messages.describe_log_dirs import (
     DescribeLogDirsResult,
     DescribeLogDirsTopic,
 )
-from ..broker.logs import Logs, PartitionLog
+from ..broker.logs import LogBounds, Logs
 from ..broker.view import BrokerView
 
 DESCRIBE_CLUSTER = Permission(
@@ -74,22 +74,22 @@ class ReplicaRows:
         """Return the directories with all replicas. They are kept until the image changes, and each
         topic until it changes, unless a replica moves or a log changes.
         """
-        revision = self._logs.revision
-        known = kept.directories.get(self._image, (self._version, revision))
+        state = self._logs.state
+        known = kept.directories.get(self._image, (self._version, state))
         if known is not None:
             return known
         fragments, paths = kept.topics, self._logs.paths
-        fragments.follow(revision, VERSIONS_KEPT * len(paths) * len(self._image.topics))
+        fragments.follow(state, VERSIONS_KEPT * len(paths) * len(self._image.topics))
         found: dict[str, list[bytes]] = {path: [] for path in paths}
         for name, topic in self._image.topics.items():
             yield
             for path, rows in found.items():
                 row = partial(self._all_replicas, path)
-                fragment, count = fragments.of(revision, (self._version, path, name), topic, row)
+                fragment, count = fragments.of(state, (self._version, path, name), topic, row)
                 if count:
                     rows.append(fragment)
         made = _directories(found, self._version)
-        kept.directories.keep(self._image, (self._version, revision), made, made.size)
+        kept.directories.keep(self._image, (self._version, state), made, made.size)
         return made
 
     def _all_replicas(self, path: str, topic: Topic) -> tuple[bytes, int]:
@@ -124,7 +124,7 @@ class ReplicaRows:
         return self._encode(DescribeLogDirsTopic(name=topic.name, partitions=partitions))
 
 
-def _replica(index: int, log: PartitionLog) -> DescribeLogDirsPartition:
+def _replica(index: int, log: LogBounds) -> DescribeLogDirsPartition:
     lag = max(0, log.high_watermark - log.end)
     return DescribeLogDirsPartition(partition_index=index, partition_size=log.size, offset_lag=lag)
 

@@ -35,10 +35,12 @@ async def change_entities(
     change_of: Callable[[W], Change],
     plan: Callable[[Image, W], Planned],
     validate_only: bool = False,
+    is_done: bool = False,
 ) -> Sequence[Outcome]:
     """Carry out the elements of a request at the active controller, each in the state that those
     before it leave. `plan` raises Refusal for one that is refused, and `change_of` returns the
-    change that an element asks for, once it was planned. Returns an outcome for each element, which
+    change that an element asks for, once it was planned. With `is_done` the node that asks carries
+    out what is allowed, and not the store. Returns an outcome for each element, which
     was refused, or is in force as `metadata.completion` demands. Raises Refusal.
     """
 
@@ -47,7 +49,7 @@ async def change_entities(
             path, value = plan(draft.image, element)
         except Refusal as refusal:
             return Outcome(change_of(element), refusal=refusal)
-        outcome = Outcome(change_of(element))
+        outcome = Outcome(change_of(element), is_done=is_done)
         try:
             if judges_api(port, context):
                 await judge_admin(port, context, draft, outcome, validate_only=validate_only)

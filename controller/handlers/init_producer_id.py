@@ -24,6 +24,8 @@ IDEMPOTENT_WRITE = Permission(
     "or, without a transactional id, Write on any topic: else CLUSTER_AUTHORIZATION_FAILED",
 )
 WRITE_TOPIC = Permission(AclOperation.WRITE, AclResourceType.TOPIC, IDEMPOTENT_WRITE.otherwise)
+FENCED_SINCE = 4
+"""The first version whose clients know PRODUCER_FENCED (KIP-588)."""
 NAMES_AT_ONCE = 100
 """How many topics are asked about in a step."""
 
@@ -32,7 +34,16 @@ def handle(
     view: BrokerView, coordinator: Coordinator, context: RequestContext, request: InitProducerIdRequest
 ) -> Steps[InitProducerIdResponse | Awaitable[InitProducerIdResponse]]:
     code = yield from _refused(view, coordinator, context, request)
-    return without_producer_id(code) if code else coordinator.init_producer(request)
+    return without_producer_id(code) if code else _initialized(coordinator, context.header.api_version, request)
+
+
+async def _initialized(
+    coordinator: Coordinator, version: int, request: InitProducerIdRequest
+) -> InitProducerIdResponse:
+    response = await coordinator.init_producer(request)
+    if response.error_code == ErrorCode.PRODUCER_FENCED and version < FENCED_SINCE:
+        response.error_code = ErrorCode.INVALID_PRODUCER_EPOCH
+    return response
 
 
 def _refused(

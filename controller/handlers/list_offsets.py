@@ -50,7 +50,7 @@ SUPPORTED_SINCE: Mapping[int, int] = {
 """The first version in which each negative timestamp may be asked for."""
 DEBUGGING_REPLICA_ID = -2
 """Stands for a client that any replica may answer (Kafka: DEBUGGING_CONSUMER_ID)."""
-ISOLATION_LEVELS = (0, 1)
+READ_UNCOMMITTED, READ_COMMITTED = ISOLATION_LEVELS = (0, 1)
 """All records, and committed ones only."""
 LEADER_EPOCH_SINCE = 4
 """The first version with leader epochs."""
@@ -87,6 +87,7 @@ class Reading:
         self._encode = encoder(ListOffsetsTopicResponse, self._version)
         self._is_debugging = request.replica_id == DEBUGGING_REPLICA_ID
         self._is_isolation_known = request.isolation_level in ISOLATION_LEVELS
+        self._reads_committed = request.isolation_level == READ_COMMITTED
         self._is_usual = self._is_isolation_known and not self._is_debugging
         self._topics = request.topics
 
@@ -101,7 +102,7 @@ class Reading:
             if topic is None or not is_kept or each.name in denied:
                 row, code = yield from self._topic(each, is_denied=each.name in denied)
             else:
-                kept = self._kept.get((version, each.name), topic, (self._logs.revision, each))
+                kept = self._kept.get((version, each.name), topic, self._question(each))
                 row, code = kept or (yield from self._kept_topic(each, topic))
             self._context.note(code)
             rows.append(row)
@@ -109,7 +110,7 @@ class Reading:
         return rows
 
     def _kept_topic(self, asked: ListOffsetsTopic, topic: Topic) -> Steps[tuple[bytes, int]]:
-        question = (self._logs.revision, asked)
+        question = self._question(asked)
         answer = yield from self._topic(asked, is_denied=False)
         has_tags = asked.unknown_tags is not None or any(row.unknown_tags is not None for row in asked.partitions)
         is_plain = not has_tags and not self._repeated
@@ -118,6 +119,10 @@ class Reading:
             self._kept.keep((self._version, topic.name), topic, question, answer, most)
         return answer
 
+    def _question(self, asked: ListOffsetsTopic) -> object:
+        """Return what an answer depends on, beside the topic and the version."""
+        return self._logs.state, self._reads_committed, asked
+
     def _topic(self, topic: ListOffsetsTopic, *, is_denied: bool) -> Steps[tuple[bytes, int]]:
         """Return a topic encoded, and its first error."""
         rows, first_error = [], 0
@@ -125,7 +130,8 @@ class Reading:
             code = ErrorCode.TOPIC_AUTHORIZATION_FAILED if is_denied else self._error(topic.name, asked)
             first_error = first_error or code
             index = asked.partition_index
-            rows.append(Row(partition_index=index, error_code=code) if code else self._answer(topic.name, asked))
+            row = Row(partition_index=index, error_code=code) if code else (yield from self._answer(topic.name, asked))
+            rows.append(row)
             yield
         return self._encode(ListOffsetsTopicResponse(name=topic.name, partitions=rows)), first_error
 
@@ -146,23 +152,27 @@ class Reading:
             return ErrorCode.NOT_LEADER_OR_FOLLOWER
         if asked.current_leader_epoch > partition.leader_epoch:
             return ErrorCode.UNKNOWN_LEADER_EPOCH
-        if NO_EPOCH < asked.current_leader_epoch < partition.leader_epoch:
+        if NO_EPOCH != asked.current_leader_epoch < partition.leader_epoch:
             return ErrorCode.FENCED_LEADER_EPOCH
-        return ErrorCode.NONE if self._is_isolation_known else ErrorCode.UNKNOWN_SERVER_ERROR
+        is_readable = self._is_isolation_known and asked.max_num_offsets >= 0
+        return ErrorCode.NONE if is_readable else ErrorCode.UNKNOWN_SERVER_ERROR
 
     def _answers_for(self, partition: Partition) -> bool:
         if self._is_debugging:
             return self._broker_id in partition.replicas
         return partition.leader == self._broker_id
 
-    def _answer(self, topic: str, asked: ListOffsetsPartition) -> Row:
+    def _answer(self, topic: str, asked: ListOffsetsPartition) -> Steps[Row]:
         index = asked.partition_index
-        found = self._logs.find(self._image.topics[topic], index, asked.timestamp)
+        if self._version == 0:
+            offsets = self._logs.offsets_before(
+                self._image.topics[topic], index, asked.timestamp, asked.max_num_offsets
+            )
+            return Row(partition_index=index, old_style_offsets=list(offsets))
+        known = self._image.topics[topic]
+        found = yield from self._logs.find(known, index, asked.timestamp, committed=self._reads_committed)
         if found is None:
             return Row(partition_index=index)
-        if self._version == 0:
-            offsets = [found.offset] if asked.max_num_offsets > 0 else []
-            return Row(partition_index=index, old_style_offsets=offsets)
         epoch = found.leader_epoch if self._version >= LEADER_EPOCH_SINCE else NO_EPOCH
         return Row(partition_index=index, timestamp=found.timestamp, offset=found.offset, leader_epoch=epoch)
 

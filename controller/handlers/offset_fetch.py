@@ -4,11 +4,10 @@ What the client may not see is left out if it asked for all topics, and refused 
 offset that was never set is -1; in version 0 it is UNKNOWN_TOPIC_OR_PARTITION.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 from ...admin.bounds import RowCount
 from ...admin.spec import InnerRows, Rows, copied
-from ...cluster.groups import CommittedOffset
 from ...network.serving.api import ServedApi
 from ...network.serving.context import RequestContext
 from ...process.steps import Steps, one_by_one
@@ -22,7 +21,7 @@ from ...protocol.messages.offset_fetch import (
     OffsetFetchResponse,
     OffsetFetchTopic,
 )
-from ..broker.coordinator import Coordinator
+from ..broker.coordinator import CommittedOffsets, Coordinator, ReadOffset
 from .groups import DESCRIBE_GROUP, DESCRIBE_TOPIC
 
 MANY_GROUPS_SINCE, ERROR_OF_GROUP_SINCE, NO_ERROR_SINCE = 8, 2, 1
@@ -31,20 +30,21 @@ an offset that was never set.
 """
 NO_OFFSET = -1
 Topics = Sequence[OffsetFetchTopic] | None
-Offsets = Mapping[str, Mapping[int, CommittedOffset]]
 
 
 def handle(
     coordinator: Coordinator, context: RequestContext, request: OffsetFetchRequest
 ) -> Steps[OffsetFetchResponse]:
-    count = RowCount()
+    count, stable = RowCount(), request.require_stable
     if context.header.api_version >= MANY_GROUPS_SINCE:
         groups = []
         for each in request.groups:
-            groups.append((yield from _group(coordinator, context, count, each.group_id, each.topics)))
+            groups.append(
+                (yield from _group(coordinator, context, count, each.group_id, each.topics, requires_stable=stable))
+            )
             yield
         return OffsetFetchResponse(groups=groups)
-    found = yield from _group(coordinator, context, count, request.group_id, request.topics)
+    found = yield from _group(coordinator, context, count, request.group_id, request.topics, requires_stable=stable)
     if found.error_code and context.header.api_version < ERROR_OF_GROUP_SINCE:
         return OffsetFetchResponse(
             topics=[_refused(topic, ErrorCode(found.error_code)) for topic in request.topics or ()]
@@ -58,6 +58,8 @@ def _group(
     count: RowCount,
     group_id: str,
     topics: Topics,
+    *,
+    requires_stable: bool,
 ) -> Steps[FetchedOffsetsOfGroup]:
     code = ErrorCode.NONE
     if not context.may(DESCRIBE_GROUP, group_id):
@@ -67,63 +69,67 @@ def _group(
     if code:
         return FetchedOffsetsOfGroup(group_id=group_id, error_code=code)
     committed = coordinator.offsets(group_id)
-    kept = committed.by_topic
+    reading = OffsetReading(context, committed, requires_stable=requires_stable)
     if topics is None:
-        count.add(sum(map(len, kept.values())), committed.size)
-        found = yield from _all(context, kept)
+        count.add(sum(map(len, committed.by_topic.values())), committed.size)
+        found = yield from reading.all()
     else:
         count.add(sum(len(topic.partition_indexes) for topic in topics), committed.size)
-        found = yield from _named(context, kept, topics)
+        found = yield from reading.named(topics)
     return FetchedOffsetsOfGroup(group_id=group_id, topics=found)
 
 
-def _all(context: RequestContext, kept: Offsets) -> Steps[list[FetchedOffsetsOfTopic]]:
-    hidden = yield from context.denied(DESCRIBE_TOPIC, list(kept), logs_denials=False)
-    return (
-        yield from one_by_one(
-            FetchedOffsetsOfTopic(name=name, partitions=_rows(offsets, offsets, context))
-            for name, offsets in kept.items()
-            if name not in hidden
+class OffsetReading:
+    """Reads the offsets of one group for one client."""
+
+    def __init__(self, context: RequestContext, committed: CommittedOffsets, *, requires_stable: bool) -> None:
+        self._context = context
+        self._kept = committed.by_topic
+        self._is_unstable = committed.is_unstable
+        self._requires_stable = requires_stable
+        no_error = context.header.api_version >= NO_ERROR_SINCE
+        self._unset = ErrorCode.NONE if no_error else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+    def all(self) -> Steps[list[FetchedOffsetsOfTopic]]:
+        hidden = yield from self._context.denied(DESCRIBE_TOPIC, list(self._kept), logs_denials=False)
+        return (
+            yield from one_by_one(
+                FetchedOffsetsOfTopic(name=name, partitions=self._rows(name, offsets))
+                for name, offsets in self._kept.items()
+                if name not in hidden
+            )
         )
-    )
 
+    def named(self, topics: Sequence[OffsetFetchTopic]) -> Steps[list[FetchedOffsetsOfTopic]]:
+        """Return the named topics, those that the client may not see last."""
+        denied = yield from self._context.denied(DESCRIBE_TOPIC, [topic.name for topic in topics])
+        found: list[FetchedOffsetsOfTopic] = []
+        for topic in topics:
+            if topic.name not in denied:
+                found.append(
+                    FetchedOffsetsOfTopic(name=topic.name, partitions=self._rows(topic.name, topic.partition_indexes))
+                )
+                yield
+        refused = (topic for topic in topics if topic.name in denied)
+        found += yield from one_by_one(_refused(topic, ErrorCode.TOPIC_AUTHORIZATION_FAILED) for topic in refused)
+        return found
 
-def _named(
-    context: RequestContext, kept: Offsets, topics: Sequence[OffsetFetchTopic]
-) -> Steps[list[FetchedOffsetsOfTopic]]:
-    """Return the named topics, those that the client may not see last."""
-    denied = yield from context.denied(DESCRIBE_TOPIC, [topic.name for topic in topics])
-    found: list[FetchedOffsetsOfTopic] = []
-    for topic in topics:
-        if topic.name not in denied:
-            rows = _rows(topic.partition_indexes, kept.get(topic.name, {}), context)
-            found.append(FetchedOffsetsOfTopic(name=topic.name, partitions=rows))
-            yield
-    refused = (topic for topic in topics if topic.name in denied)
-    found += yield from one_by_one(_refused(topic, ErrorCode.TOPIC_AUTHORIZATION_FAILED) for topic in refused)
-    return found
+    def _rows(self, name: str, indexes: Iterable[int]) -> list[FetchedOffset]:
+        offsets = self._kept.get(name, {})
+        return [self._row(name, index, offsets.get(index)) for index in indexes]
 
-
-def _rows(
-    indexes: Iterable[int], offsets: Mapping[int, CommittedOffset], context: RequestContext
-) -> list[FetchedOffset]:
-    rows = []
-    for index in indexes:
-        each = offsets.get(index)
-        if each is not None:
-            row = FetchedOffset(
-                partition_index=index,
-                committed_offset=each.offset,
-                committed_leader_epoch=each.leader_epoch,
-                metadata=each.metadata,
-            )
-        else:
-            unset = (
-                ErrorCode.NONE if context.header.api_version >= NO_ERROR_SINCE else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-            )
-            row = FetchedOffset(partition_index=index, committed_offset=NO_OFFSET, error_code=unset)
-        rows.append(row)
-    return rows
+    def _row(self, name: str, index: int, offset: ReadOffset | None) -> FetchedOffset:
+        if self._requires_stable and self._is_unstable(name, index):
+            code = ErrorCode.UNSTABLE_OFFSET_COMMIT
+            return FetchedOffset(partition_index=index, committed_offset=NO_OFFSET, error_code=code)
+        if offset is None:
+            return FetchedOffset(partition_index=index, committed_offset=NO_OFFSET, error_code=self._unset)
+        return FetchedOffset(
+            partition_index=index,
+            committed_offset=offset.offset,
+            committed_leader_epoch=offset.leader_epoch,
+            metadata=offset.metadata,
+        )
 
 
 def _refused(topic: OffsetFetchTopic, code: ErrorCode) -> FetchedOffsetsOfTopic:

@@ -65,8 +65,7 @@ def _write(view: BrokerView, logs: Logs, name: str, index: int, marker: Transact
         return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     if partition.leader != view.broker_id:
         return ErrorCode.NOT_LEADER_OR_FOLLOWER
-    logs.write_marker(topic, index, marker)
-    return ErrorCode.NONE
+    return logs.write_marker(topic, index, marker)
 
 
 def _topic(name: str, codes: dict[int, ErrorCode]) -> MarkerTopicResult:

@@ -34,6 +34,7 @@ from ...store.base import Store
 from ..active.control_links import ControlLinks
 from ..active.election import Election
 from ..apis import apis_of
+from ..broker.data import KeepData, no_records
 from ..broker.epoch_check import EpochCheck
 from ..broker.followers import Followers
 from ..broker.node_security import NodeSecurity
@@ -92,14 +93,16 @@ async def run_node(
     local_nodes: dict[int, Node] | None = None,
     decisions: RecentDecisions | None = None,
     room: int = MOST_CONNECTIONS,
+    keep_data: KeepData = no_records,
     task_status: trio.TaskStatus[RunningNode] = trio.TASK_STATUS_IGNORED,
 ) -> None:
     """Run one node until it has stopped. The task is reported as started when the node serves.
 
     `local_nodes` are the nodes of this process by id, which the controller updates by direct calls.
-    `room` is the number of connections for which the process has file descriptors. Raises OSError
-    if the node cannot listen, and ConfigurationError or PolicyLoadError for a mistake in the
-    configuration, before the node waits for its store.
+    `room` is the number of connections for which the process has file descriptors, and `keep_data`
+    makes what the node has of records, groups and transactions. Raises OSError if the node cannot
+    listen, and ConfigurationError or PolicyLoadError for a mistake in the configuration, before the
+    node waits for its store.
     """
     NODE.set(config.integer("broker.id"))
     security = NodeSecurity(config)
@@ -131,6 +134,7 @@ async def run_node(
             audit=None if audit is None else AuditLog(audit, cluster_id=cluster_id, node=broker_id),
             local_nodes=local_nodes,
             recent_decisions=decisions,
+            keep_data=keep_data,
         )
         store.on_session(node.metrics.session_changed)
         forwarder = _forwarder(tasks, node, logins)

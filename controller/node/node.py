@@ -20,10 +20,9 @@ from ...store.base import Store
 from ...store.sessions import Absence
 from ..active.active_controller import ActiveController, LocalController
 from ..broker.auto_creation import AutoCreation
-from ..broker.coordinator import Coordinator, GroupOffsets
+from ..broker.data import DataParts, KeepData, no_records
 from ..broker.dynamic_configs import DynamicConfigs
 from ..broker.image_reader import ImageReader
-from ..broker.logs import Logs
 from ..broker.node_quotas import NodeQuotas
 from ..broker.node_security import NodeSecurity
 from ..broker.producer_ids import ProducerIds
@@ -55,11 +54,13 @@ class Node:
         rule_files: RuleFiles | None = None,
         audit: AuditLog | None = None,
         random: Random | None = None,
+        keep_data: KeepData = no_records,
     ) -> None:
         """`store` is the node's connection to the store, with a session of its own. `local_nodes`
         are the running nodes of this process by broker id. `security` and `cache` are made here
         unless the parts that `ask_controller` needs have them already. `room` is the number of
-        connections for which the process has file descriptors.
+        connections for which the process has file descriptors. `keep_data` makes what the node has
+        of records, groups and transactions.
         """
         self.config = config
         self.broker_id = config.integer("broker.id")
@@ -83,11 +84,10 @@ class Node:
         self.server = Server(connection_limits(config, room), self.quotas.connections)
         configs.follow(lambda config: self.server.limit(connection_limits(config, room)))
         self.reader = ImageReader(self.cache, self.broker_id)
-        self.logs = Logs(config)
         self.requests = ControllerRequests(self.broker_id, self.cache, self.epoch, self.place, ask_controller)
         self.producer_ids = ProducerIds(self.requests.producer_ids)
-        self.coordinator: Coordinator = GroupOffsets(self.broker_id, self.cache, self.producer_ids)
         self.topic_overrides = TopicOverrides(store, self._controllers_image)
+        self.data = keep_data(DataParts(config, self.view, self.topic_overrides, self.producer_ids))
         self.reader.on_notified(self.topic_overrides.notified)
         self.own_configs = OwnConfigs(
             self.topic_overrides, lambda: [each.tls for each in self.server.listeners if each.tls is not None]

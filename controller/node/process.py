@@ -29,6 +29,7 @@ from ...store.base import AccessDenied, Store
 from ...store.memory import MemoryStore, MemoryTree
 from ...store.watchdog import run_watchdog
 from ...store.zookeeper import ZooKeeperStore
+from ..broker.data import WITHOUT_RECORDS, ProcessData
 from ..http.process import Process
 from .app import OpenStore, RunningNode, run_node
 from .client_addresses import HERE, ClientAddresses, with_internal_listener
@@ -49,10 +50,16 @@ DECIDED_BY_UP = {
 
 
 async def run_cluster(
-    brokers: int, port: int, store: str, settings: Sequence[str], clients: ClientAddresses = HERE
+    brokers: int,
+    port: int,
+    store: str,
+    settings: Sequence[str],
+    clients: ClientAddresses = HERE,
+    *,
+    data: ProcessData = WITHOUT_RECORDS,
 ) -> None:
     """Run nodes 1 to `brokers` in this process. Node i listens on port + i - 1, or on any free port
-    if `port` is 0.
+    if `port` is 0. `data` keeps what the nodes have of records, groups and transactions.
     """
     settings = with_internal_listener(settings, brokers)
     open_store, secret = _store_opener(store), secrets.token_urlsafe(24)
@@ -72,7 +79,7 @@ async def run_cluster(
     for warning in configs[0].warnings:
         log.warning("%s", warning)
     try:
-        await _run_until_signal(configs, open_store)
+        await _run_until_signal(configs, open_store, data)
     except* PortTakenError as taken:
         if "listeners" in keys:
             raise
@@ -112,6 +119,7 @@ def node_settings(number: int, brokers: int, store: str, secret: str, listeners:
         "http.listen": "127.0.0.1:0",
         "metadata.completion": "cluster",  # a test may read from any node what another one has just created
         "zookeeper.connect": store.removeprefix(ZOOKEEPER) if store.startswith(ZOOKEEPER) else "memory",
+        "group.initial.rebalance.delay.ms": "0",  # as in the server.properties that come with Kafka
         "offsets.topic.replication.factor": replicas,
         "transaction.state.log.replication.factor": replicas,
         "transaction.state.log.min.isr": str(min(2, brokers)),
@@ -165,7 +173,9 @@ async def _connect(store: ZooKeeperStore) -> None:
 # ------------------------------------------------------------------ running
 
 
-async def _run_until_signal(configs: Sequence[NodeConfig], open_store: OpenStore) -> None:
+async def _run_until_signal(
+    configs: Sequence[NodeConfig], open_store: OpenStore, data: ProcessData = WITHOUT_RECORDS
+) -> None:
     """Run the nodes of one process until a signal. They share the log and the HTTP port, which the
     configuration of the first node decides.
     """
@@ -176,11 +186,18 @@ async def _run_until_signal(configs: Sequence[NodeConfig], open_store: OpenStore
             local_nodes: dict[int, Node] = {}
             room = room_for_connections(raise_limit(), len(configs))
             http = await open_site(SITE, process, configs[0], nursery)  # before the nodes: readiness can be asked
+            nursery.start_soon(data.run)
             nursery.start_soon(_stop_on_signal, signals, nodes, len(configs), nursery)
             async with trio.open_nursery() as running:
                 for config in configs:
                     start = partial(
-                        run_node, config, open_store, local_nodes=local_nodes, decisions=process.decisions, room=room
+                        run_node,
+                        config,
+                        open_store,
+                        local_nodes=local_nodes,
+                        decisions=process.decisions,
+                        room=room,
+                        keep_data=data.keep,
                     )
                     node: RunningNode = await running.start(start)
                     nodes.append(node)

@@ -84,6 +84,10 @@ class AnswerNotes(msgspec.Struct, gc=False):
     """For how long the client has to wait after the answer, beside what the response says."""
     first_error: int = 0
     """The first error code among rows that are encoded one by one."""
+    is_silent: bool = False
+    """Whether the client wants no response. An error then ends its connection, as in Kafka, so that
+    it learns of it.
+    """
 
 
 class RequestContext(msgspec.Struct, kw_only=True, gc=False):

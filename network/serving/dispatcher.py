@@ -247,7 +247,7 @@ class Dispatcher:
         now = trio.current_time()
         for answered in self._answered:
             answered(ctx, request, response, now)
-        return answer
+        return _silence(ctx) if notes.is_silent else answer
 
     def _allowed(self, api_key: int) -> int:
         return self._max_answer_bytes + (ENVELOPE_BYTES if api_key == ApiKey.ENVELOPE else 0)
@@ -322,6 +322,16 @@ class Dispatcher:
             self.warnings.say(
                 log, "refused: %s %s but is not a node of this cluster", ctx.caller, what, extra=about(ctx)
             )
+
+
+def _silence(ctx: RequestContext) -> bytes:
+    """Return no bytes for a client that wants no response. Raises ProtocolError if the request had
+    an error.
+    """
+    code = ctx.notes.first_error
+    if code:
+        raise ProtocolError(f"{_name(ctx.api_key)} without acknowledgement failed with error {code}")
+    return b""
 
 
 def _too_large(ctx: RequestContext, answer: bytes, allowed: int) -> Refusal:

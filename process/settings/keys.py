@@ -34,6 +34,7 @@ http.ssl.keystore.password | password | - | - | - | The password of that key sto
 http.ssl.key.password | password | - | - | - | The password of the private key in it.
 http.bearer.token | password | - | - | - | The token that requests at the HTTP port have to show, except those for /health.
 http.bearer.token.file | string | - | - | - | A file with that token, which is read again when it changes.
+records.memory.max.bytes | long | - | >=0 | - | How many bytes the records, groups and transactions of `up` may take; by default a quarter of the memory of the machine.
 log.format | string | human | human|json | - | The format of the log: lines for people, or a JSON object in each line.
 audit.dir | string | - | - | - | The folder of the audit log, in which a controller on this node records every decision; without it there is no log.
 audit.flush | string | interval | always|interval | - | When decisions are fsynced: before the answer (always), or many at once, a little later (interval).

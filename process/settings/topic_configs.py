@@ -103,7 +103,7 @@ def topic_defaults(node: NodeConfig) -> Mapping[str, Value]:
 
 
 @kept_in_config
-def _default_texts(node: NodeConfig) -> Mapping[str, str]:
+def topic_default_texts(node: NodeConfig) -> Mapping[str, str]:
     return {name: render_value(value) or "" for name, value in topic_defaults(node).items()}
 
 
@@ -112,7 +112,7 @@ def differing_defaults(node: NodeConfig, of_broker: Mapping[str, str], of_all: M
     """Return the defaults of topics that differ from Kafka's, computed from the node's file and the
     dynamic configs of the broker and of all brokers. Both mappings must be hashable.
     """
-    return differing_from_kafka(canonical_configs(_default_texts(in_force(node, of_broker, of_all))))
+    return differing_from_kafka(canonical_configs(topic_default_texts(in_force(node, of_broker, of_all))))
 
 
 def faults_of(configs: Mapping[str, str]) -> Iterator[str]:

@@ -116,7 +116,7 @@ class Administrator:
         ]
 
     async def move(self) -> list[Row]:
-        path = self.cluster.node.logs.paths[0]
+        path = self.cluster.node.data.logs.paths[0]
         answer = await self._ask(moving(path, 0, name="__consumer_offsets"), 2)
         return [(row.error_code, NO_TEXT) for each in answer.results for row in each.partitions]
 

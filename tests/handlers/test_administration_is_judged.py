@@ -51,7 +51,7 @@ class Refusing(TopicManagementPolicy):
 
 def stored(cluster: Ruling) -> dict[str, bytes | None]:
     """Return what is kept: the znodes, and the directories of the node's replicas."""
-    moved = repr(cluster.node.logs._moved).encode()
+    moved = repr(cluster.node.data.logs._moved).encode()
     return {**{path: node.data for path, node in cluster.store.tree.nodes.items()}, "log.dirs": moved}
 
 

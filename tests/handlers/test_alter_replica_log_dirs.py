@@ -118,7 +118,7 @@ async def test_a_topic_of_the_same_name_has_not_moved(cluster: Ruling) -> None:
     assert await in_directory(cluster, "/a") == before
     await delete(cluster)
     await move(cluster, other, (0,))
-    assert not cluster.node.logs._moved
+    assert not cluster.node.data.logs._moved
 
 
 async def test_who_may_not_alter_the_cluster(cluster: Ruling) -> None:

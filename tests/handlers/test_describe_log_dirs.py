@@ -48,8 +48,8 @@ async def test_replicas_that_moved_or_came() -> None:
 
     before = await told()
     assert await told() == before
-    other = next(path for path in node.logs.paths if path != before["t", 3])
-    node.logs.move(other, node.cache.image.topics["t"], 3)
+    other = next(path for path in node.data.logs.paths if path != before["t", 3])
+    node.data.logs.move(other, node.cache.image.topics["t"], 3)
     assert await told() == {**before, ("t", 3): other}
     see(node, CLUSTER.with_topics([topic("other", led(1))]))
     assert set(await told()) == {*before, ("other", 0)}

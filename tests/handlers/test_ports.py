@@ -8,7 +8,7 @@ import pytest
 from minicontroller.cluster.entities import Topic
 from minicontroller.cluster.groups import CommittedOffset
 from minicontroller.controller.broker.coordinator import CommittedOffsets, CoordinatedGroup, Coordinator
-from minicontroller.controller.broker.logs import FoundOffset, Logs, PartitionLog
+from minicontroller.controller.broker.logs import FoundOffset, LogBounds, Logs
 from minicontroller.controller.node.node import Node
 from minicontroller.protocol.error_codes import ErrorCode
 from minicontroller.protocol.messages.delete_records import (
@@ -52,8 +52,8 @@ class TenRecords(Logs):
 
     first = 0
 
-    def log_of(self, _topic: Topic, _index: int) -> PartitionLog:
-        return PartitionLog(start=self.first, high_watermark=10, end=8, size=10 * (10 - self.first))
+    def log_of(self, _topic: Topic, _index: int) -> LogBounds:
+        return LogBounds(start=self.first, high_watermark=10, end=8, size=10 * (10 - self.first))
 
     def find(self, _topic: Topic, _index: int, timestamp: int) -> FoundOffset | None:
         ends = {EARLIEST_TIMESTAMP: FoundOffset(self.first, 1), LATEST_TIMESTAMP: FoundOffset(10, 3)}
@@ -146,7 +146,7 @@ async def test_records_are_deleted_up_to_the_high_watermark(
     """The leader deletes what the controller allows, and answers its log's low watermark."""
     async with ruling() as cluster:
         await cluster.make(wanted("t", placed={0: [1]}))
-        cluster.node.logs = TenRecords(cluster.node.config)
+        cluster.node.data.logs = TenRecords(cluster.node.config)
         partitions = [DeleteRecordsPartition(partition_index=0, offset=offset)]
         request = DeleteRecordsRequest(topics=[DeleteRecordsTopic(name="t", partitions=partitions)], timeout_ms=1000)
         row = (await cluster.ask(request, 2)).topics[0].partitions[0]

@@ -32,6 +32,8 @@ RANGES = {"b": 8, "h": 16, "i": 32, "q": 64}
 MOST_CHARACTERS, MOST_ELEMENTS = 12, 3
 CHARACTERS = 'aZ0.-_ :$\\"\x00\x7f\u00e9\u2603\U0001f600'
 """The characters of texts in samples, of one to four bytes, some with a meaning elsewhere."""
+TIMES = frozenset({"log_append_time_ms"})
+"""Fields of which kio makes a datetime, which none before 1970 can be."""
 DURATIONS = frozenset({"retention_time_ms", "session_lifetime_ms"})
 """Fields of which kio makes a timedelta, which ends sooner than a number of 64 bits."""
 SIMPLEST = 0.3
@@ -84,8 +86,10 @@ def sample(cls: type[WireStruct], version: int, random: Random) -> Any:
 
 
 def sample_value(field: Field, version: int, random: Random) -> Any:
-    if field.name == "error_code":  # other codecs know only the codes that there are
+    if field.name.endswith("error_code"):  # other codecs know only the codes that there are
         return int(random.choice(list(ErrorCode)))
+    if field.name in TIMES:
+        return random.randrange(2**45)
     if field.name in DURATIONS:
         return random.randrange(-(2**45), 2**45)
     if field.nullable(version) and random.random() < SIMPLEST:
@@ -126,7 +130,8 @@ def with_unknown_tags(message: WireStruct, version: int, tags: dict[int, bytes])
         return False
     message.unknown_tags = tags
     for field in layout.fields:
-        value = None if field.tag_section else getattr(message, field.name)
+        is_here = field.present(version) and not field.tag_section
+        value = getattr(message, field.name) if is_here else None
         inner = value if isinstance(value, list) else [value]
         for element in inner:
             if isinstance(element, WireStruct):

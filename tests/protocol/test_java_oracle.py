@@ -40,7 +40,7 @@ def test_kafka_reads_and_writes_the_same(cls: type[WireStruct], version: int, ja
         reading = java.read(cls.__name__, version, data)
         assert (reading.left, reading.written_again) == (0, data)
         if cls not in (RequestHeader, ResponseHeader):  # their tags are ours
-            assert reading.plain == plain(message, version)
+            assert reading.plain == as_kafka_prints(plain(message, version))
 
 
 @cases()
@@ -73,7 +73,7 @@ def our_reading(cls: type[WireStruct], version: int, data: bytes) -> Reading | N
         message, end = decoder(cls, version)(data, 0)
     except MalformedMessage:
         return None
-    return Reading(len(data) - end, encoder(cls, version)(message), plain(message, version))
+    return Reading(len(data) - end, encoder(cls, version)(message), as_kafka_prints(plain(message, version)))
 
 
 def their_reading(java: JavaOracle, cls: type[WireStruct], version: int, data: bytes) -> Reading | None:
@@ -83,6 +83,17 @@ def their_reading(java: JavaOracle, cls: type[WireStruct], version: int, data: b
         if "as an undefined tag" in str(refusal):  # the greatest tag there is: Kafka reads it and does not write it
             return our_reading(cls, version, data)
         return None
+
+
+def as_kafka_prints(value: Any) -> Any:
+    """Kafka's JSON leaves record batches empty; their bytes are compared as written."""
+    if isinstance(value, list):
+        return [as_kafka_prints(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    return {
+        name: "" if name == "records" and item is not None else as_kafka_prints(item) for name, item in value.items()
+    }
 
 
 def same_reading(ours: Reading | None, theirs: Reading | None) -> bool:

@@ -25,6 +25,8 @@ from tests.support.grouped import grouped
 # What Kafka 3.9.1's own kafka-clients says of each API: lowest and highest version, first flexible
 # one.
 SPOKEN = {
+    ApiKey.PRODUCE: (0, 11, 9),
+    ApiKey.FETCH: (0, 17, 12),
     ApiKey.LIST_OFFSETS: (0, 9, 6),
     ApiKey.METADATA: (0, 12, 9),
     ApiKey.LEADER_AND_ISR: (0, 7, 4),
@@ -33,11 +35,19 @@ SPOKEN = {
     ApiKey.CONTROLLED_SHUTDOWN: (0, 3, 3),
     ApiKey.FIND_COORDINATOR: (0, 6, 3),
     ApiKey.DESCRIBE_GROUPS: (0, 5, 5),
+    ApiKey.JOIN_GROUP: (0, 9, 6),
+    ApiKey.HEARTBEAT: (0, 4, 4),
     ApiKey.LEAVE_GROUP: (0, 5, 4),
+    ApiKey.SYNC_GROUP: (0, 5, 4),
+    ApiKey.ADD_PARTITIONS_TO_TXN: (0, 5, 3),
+    ApiKey.ADD_OFFSETS_TO_TXN: (0, 4, 3),
+    ApiKey.END_TXN: (0, 4, 3),
     ApiKey.WRITE_TXN_MARKERS: (0, 1, 1),
+    ApiKey.TXN_OFFSET_COMMIT: (0, 4, 3),
     ApiKey.LIST_GROUPS: (0, 5, 3),
     ApiKey.SASL_HANDSHAKE: (0, 1, None),
     ApiKey.API_VERSIONS: (0, 4, 3),
+    ApiKey.OFFSET_FOR_LEADER_EPOCH: (0, 4, 4),
     ApiKey.CREATE_TOPICS: (0, 7, 5),
     ApiKey.DELETE_RECORDS: (0, 2, 2),
     ApiKey.DELETE_TOPICS: (0, 6, 4),
@@ -150,7 +160,7 @@ def test_unknown_header_tags_are_kept() -> None:
 
 def test_what_is_not_spoken_has_no_row() -> None:
     """An unsupported API, known to Kafka or not, raises an error with its number."""
-    for key in (0, 999, -1):
+    for key in (78, 999, -1):
         with pytest.raises(LookupError, match=f"the API {key} is"):
             KAFKA[key]
         with pytest.raises(LookupError):

@@ -28,7 +28,7 @@ from types import TracebackType
 from typing import IO, Self
 
 COMMAND = Path(sys.executable).with_name("minicontroller")
-IMPORTED = ("protocol", "policies", "audit", "cluster", "admin", "security", "network", "client", "controller", "gateway", "cli")  # fmt: skip
+IMPORTED = ("protocol", "policies", "audit", "cluster", "admin", "security", "network", "client", "controller", "records", "gateway", "cli")  # fmt: skip
 NUMBER = struct.Struct("<i")
 STDIO = 3
 READ_BYTES = 1 << 16

@@ -13,6 +13,7 @@ from minicontroller.controller.node.node import Node
 from minicontroller.network.serving.api import ServedApi
 from minicontroller.process.settings.loading import config_from_mapping
 from minicontroller.protocol.api_keys import ApiKey
+from minicontroller.records.apis import kept_in_memory
 from minicontroller.store.memory import MemoryStore, MemoryTree
 
 
@@ -24,6 +25,15 @@ def by_key(node: Node) -> Mapping[ApiKey, ServedApi[()]]:
 SETTINGS = {"broker.id": "1", "listeners": "PLAINTEXT://127.0.0.1:0"}
 APIS = by_key(Node(config_from_mapping(SETTINGS), "9dJzdGvfTPaCY4e8klXaDQ", MemoryStore(MemoryTree())))
 """The APIs of a node that knows nothing, for what they declare."""
+WITH_RECORDS = by_key(
+    Node(
+        config_from_mapping(SETTINGS),
+        "9dJzdGvfTPaCY4e8klXaDQ",
+        MemoryStore(MemoryTree()),
+        keep_data=kept_in_memory().keep,
+    )
+)
+"""The same of a node that keeps records."""
 
 
 class PlacedNode(Protocol):

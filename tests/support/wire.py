@@ -73,6 +73,10 @@ from kafka.protocol.admin import (
     UpdateFeaturesResponse,
 )
 from kafka.protocol.consumer import (
+    HeartbeatRequest,
+    HeartbeatResponse,
+    JoinGroupRequest,
+    JoinGroupResponse,
     LeaveGroupRequest,
     LeaveGroupResponse,
     ListOffsetsRequest,
@@ -83,6 +87,8 @@ from kafka.protocol.consumer import (
     OffsetDeleteResponse,
     OffsetFetchRequest,
     OffsetFetchResponse,
+    SyncGroupRequest,
+    SyncGroupResponse,
 )
 from kafka.protocol.metadata import (
     ApiVersionsRequest,
@@ -93,8 +99,16 @@ from kafka.protocol.metadata import (
     MetadataResponse,
 )
 from kafka.protocol.producer import (
+    AddOffsetsToTxnRequest,
+    AddOffsetsToTxnResponse,
+    AddPartitionsToTxnRequest,
+    AddPartitionsToTxnResponse,
+    EndTxnRequest,
+    EndTxnResponse,
     InitProducerIdRequest,
     InitProducerIdResponse,
+    TxnOffsetCommitRequest,
+    TxnOffsetCommitResponse,
     WriteTxnMarkersRequest,
     WriteTxnMarkersResponse,
 )
@@ -111,6 +125,8 @@ from tests.support.token_messages import TOKEN_MESSAGES
 Body = dict[str, Any]
 
 MESSAGES: dict[str, tuple[Any, Any]] = {
+    "AddOffsetsToTxn": (AddOffsetsToTxnRequest, AddOffsetsToTxnResponse),
+    "AddPartitionsToTxn": (AddPartitionsToTxnRequest, AddPartitionsToTxnResponse),
     "AlterClientQuotas": (AlterClientQuotasRequest, AlterClientQuotasResponse),
     "AlterConfigs": (AlterConfigsRequest, AlterConfigsResponse),
     "AlterPartitionReassignments": (AlterPartitionReassignmentsRequest, AlterPartitionReassignmentsResponse),
@@ -133,9 +149,12 @@ MESSAGES: dict[str, tuple[Any, Any]] = {
     "DescribeTransactions": (DescribeTransactionsRequest, DescribeTransactionsResponse),
     "DescribeUserScramCredentials": (DescribeUserScramCredentialsRequest, DescribeUserScramCredentialsResponse),
     "ElectLeaders": (ElectLeadersRequest, ElectLeadersResponse),
+    "EndTxn": (EndTxnRequest, EndTxnResponse),
     "FindCoordinator": (FindCoordinatorRequest, FindCoordinatorResponse),
+    "Heartbeat": (HeartbeatRequest, HeartbeatResponse),
     "IncrementalAlterConfigs": (IncrementalAlterConfigsRequest, IncrementalAlterConfigsResponse),
     "InitProducerId": (InitProducerIdRequest, InitProducerIdResponse),
+    "JoinGroup": (JoinGroupRequest, JoinGroupResponse),
     "LeaveGroup": (LeaveGroupRequest, LeaveGroupResponse),
     "ListGroups": (ListGroupsRequest, ListGroupsResponse),
     "AlterReplicaLogDirs": (AlterReplicaLogDirsRequest, AlterReplicaLogDirsResponse),
@@ -149,6 +168,8 @@ MESSAGES: dict[str, tuple[Any, Any]] = {
     "OffsetFetch": (OffsetFetchRequest, OffsetFetchResponse),
     "SaslAuthenticate": (SaslAuthenticateRequest, SaslAuthenticateResponse),
     "SaslHandshake": (SaslHandshakeRequest, SaslHandshakeResponse),
+    "SyncGroup": (SyncGroupRequest, SyncGroupResponse),
+    "TxnOffsetCommit": (TxnOffsetCommitRequest, TxnOffsetCommitResponse),
     "UpdateFeatures": (UpdateFeaturesRequest, UpdateFeaturesResponse),
     "WriteTxnMarkers": (WriteTxnMarkersRequest, WriteTxnMarkersResponse),
     **LACKING_MESSAGES,

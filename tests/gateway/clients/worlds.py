@@ -157,7 +157,7 @@ class World:
     @contextmanager
     def running(self) -> Iterator["World"]:
         folder = Path(tempfile.mkdtemp(prefix="kafka-"))
-        settings = self._settings()
+        settings = self.settings_of_kafka()
         cluster: SecuredKafkaCluster | KraftCluster
         if self.kafka.mode == ZOOKEEPER:
             cluster = SecuredKafkaCluster(folder, BROKERS, settings, self.protocol)
@@ -184,7 +184,7 @@ class World:
         assert self._gateway is not None
         return self._gateway
 
-    def _settings(self) -> dict[str, str]:
+    def settings_of_kafka(self) -> dict[str, str]:
         is_old = self.kafka.mode == ZOOKEEPER
         return {
             "listener.name.clients.sasl.enabled.mechanisms": "PLAIN",

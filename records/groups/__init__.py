@@ -1,0 +1,1 @@
+"""Groups of consumers and other clients: members (the classic protocol) and committed offsets."""

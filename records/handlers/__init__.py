@@ -1,0 +1,1 @@
+"""The APIs of records, groups and transactions, which no controller answers."""
