@@ -37,12 +37,14 @@ class OnMemory(System):
     def start(self) -> None:
         log = self.folder / "log.txt"
         log.unlink(missing_ok=True)
-        command = [*self.interpreter, "-m", "minicontroller", "up", "--brokers", "3", "--port", "0"]
         settings = {"auto.create.topics.enable": "false", **self.settings}
         sets = [each for key, value in settings.items() for each in ("--set", f"{key}={value}")]
-        process = Process([*command, "--store", self.store(), *sets], log=log)
+        process = Process([*self.command(), "--store", self.store(), *sets], log=log)
         self.nodes[0] = process
         self.addresses = wait_for_ready_line(process, READY_SECONDS)
+
+    def command(self) -> list[str]:
+        return [*self.interpreter, "-m", "minicontroller", "up", "--brokers", "3", "--port", "0"]
 
     def store(self) -> str:
         return "memory"
