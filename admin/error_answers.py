@@ -76,9 +76,10 @@ def _inner_rows(rows: InnerRows, thing: Any, fixed: Fields, code: ErrorCode, mes
 
 
 def _error(struct: type[WireStruct], code: ErrorCode, message: str | None) -> Fields:
-    if "error_message" in struct.__struct_fields__:
+    fields = struct.__struct_fields__
+    if "error_message" in fields:
         return {"error_code": code, "error_message": message}
-    return {"error_code": code}
+    return {"error_code" if "error_code" in fields else "partition_error_code": code}
 
 
 def refuses_everything(spec: Spec, response: Any, code: ErrorCode) -> bool:

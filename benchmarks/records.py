@@ -12,6 +12,7 @@ import statistics
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from functools import partial
 from time import perf_counter
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
@@ -29,6 +30,10 @@ SINGLE_RECORDS = 500
 PATIENCE_SECONDS = 120.0
 BATCH = 1_000
 TOPIC = "records"
+
+
+def _delivered(done: list[Message], _error: object, message: Message) -> None:
+    done.append(message)
 
 
 class WithRecords(OnMemory):
@@ -71,7 +76,7 @@ class Client:
 
     def __init__(self, system: System) -> None:
         servers = ",".join(f"{host}:{port}" for host, port in system.addresses)
-        self._access = {"bootstrap.servers": servers, "log_level": 0}
+        self._access: dict[str, str | int | float | bool] = {"bootstrap.servers": servers, "log_level": 0}
 
     def wait_for_nodes(self) -> None:
         admin = AdminClient(self._access)
@@ -136,9 +141,7 @@ class Client:
         for _ in range(SINGLE_RECORDS):
             done: list[Message] = []
             began = perf_counter()
-            producer.produce(
-                topic, b"x" * 100, partition=0, on_delivery=lambda _, message, done=done: done.append(message)
-            )
+            producer.produce(topic, b"x" * 100, partition=0, on_delivery=partial(_delivered, done))
             while not done:
                 producer.poll(1)
             seconds.append(perf_counter() - began)

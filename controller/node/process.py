@@ -42,6 +42,7 @@ log = logging.getLogger("minicontroller")
 ZOOKEEPER = "zookeeper://"
 PLAIN_LOGIN = "org.apache.kafka.common.security.plain.PlainLoginModule"
 
+MEMORY_OF_RECORDS = "records.memory.max.bytes"
 DECIDED_BY_UP = {
     **dict.fromkeys(("broker.id", "node.id"), "the nodes of `up` are numbered from 1"),
     "zookeeper.connect": "use --store zookeeper://host:port/chroot",
@@ -67,6 +68,8 @@ async def run_cluster(
     for key in keys:
         if key in DECIDED_BY_UP:
             raise ConfigurationError(f"--set {key}: {DECIDED_BY_UP[key]}.")
+    if MEMORY_OF_RECORDS in keys and data is WITHOUT_RECORDS:
+        raise ConfigurationError(f"--set {MEMORY_OF_RECORDS}: without --records the nodes keep none.")
     configs = [
         load_config(
             _as_properties(node_settings(number, brokers, store, secret, clients.settings(number, port))),
@@ -99,6 +102,8 @@ def _mistakes_of_one(config: NodeConfig) -> Iterator[str]:
         yield "zookeeper.connect is missing: it names the servers of ZooKeeper, as host:port/chroot."
     if config.integer("broker.id") < 0:
         yield "broker.id is missing: give each node its own, since nodes do not generate ids."
+    if config.optional_integer(MEMORY_OF_RECORDS) is not None:
+        yield f"{MEMORY_OF_RECORDS}: a node of `serve` keeps no records; `minicontroller up --records` does."
     yield from mistakes_of(config)
 
 

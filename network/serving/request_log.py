@@ -24,11 +24,14 @@ from .observers import RequestObserver
 log = logging.getLogger("minicontroller.answer")
 
 SECRET_FIELDS = frozenset(
-    {"auth_bytes", "value", "request_data", "request_principal", "salt", "salted_password", "hmac"}
+    {
+        *("auth_bytes", "value", "request_data", "request_principal", "salt", "salted_password", "hmac"),
+        *("records", "metadata", "assignment"),
+    }
 )
 """The names of secret fields, as Kafka has them: the token of SaslAuthenticate, the value of a
-config, a SCRAM password, the HMAC of a delegation token, and the parts of an Envelope, which may
-contain all of these.
+config, a SCRAM password, the HMAC of a delegation token, the parts of an Envelope, which may
+contain all of these, what a client produces, and what members of a group tell each other.
 """
 MAX_CHARACTERS = 2_000
 """The most characters that the log shows of one request."""

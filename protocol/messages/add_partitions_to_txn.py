@@ -33,6 +33,11 @@ class AddPartitionsToTxnPartitionResult(WireStruct):
     partition_index: Int32 = 0
     partition_error_code: Int16 = 0
 
+    @property
+    def error_code(self) -> int:
+        """The code, by the name that it has in every other row."""
+        return self.partition_error_code
+
 
 class AddPartitionsToTxnTopicResult(WireStruct):
     name: str = ""

@@ -5,6 +5,7 @@ brokers ask about several transactions, also to verify them (KIP-890).
 from collections.abc import Mapping, Sequence
 
 from ...admin.permissions import CLUSTER_ACTION, Permission
+from ...admin.spec import InnerRows, Rows, copied
 from ...clock import now_ms
 from ...network.serving.api import ServedApi
 from ...network.serving.context import RequestContext
@@ -123,9 +124,35 @@ def _rows(
     ]
 
 
+def _topics(asked: AddPartitionsToTxnTransaction) -> list[AddPartitionsToTxnTopic]:
+    return asked.topics
+
+
+def _names(asked: AddPartitionsToTxnTransaction) -> list[dict[str, str]]:
+    return [{"name": topic.name} for topic in asked.topics]
+
+
+def _indexes(topic: AddPartitionsToTxnTopic) -> list[dict[str, int]]:
+    return [{"partition_index": index} for index in topic.partitions]
+
+
+OF_PARTITIONS = InnerRows("results_by_partition", AddPartitionsToTxnPartitionResult, _indexes)
 API = ServedApi(
     key=ApiKey.ADD_PARTITIONS_TO_TXN,
     handler=handle,
     waits_for_update=True,
     permissions=(WRITE_TRANSACTIONAL_ID, WRITE_TOPIC, NODE),
+    rows=Rows(
+        "results_by_transaction",
+        AddPartitionsToTxnResult,
+        {"transactions": copied("transactional_id")},
+        since=OF_BROKERS_SINCE,
+        inner=InnerRows("topic_results", AddPartitionsToTxnTopicResult, _names, inner=OF_PARTITIONS, parts=_topics),
+        before=Rows(
+            "results_by_topic_v3_and_below",
+            AddPartitionsToTxnTopicResult,
+            {"v3_and_below_topics": copied("name")},
+            inner=OF_PARTITIONS,
+        ),
+    ),
 )

@@ -9,9 +9,10 @@ import trio
 from tests.support.small_cluster import SmallCluster
 
 CYCLES = 30
-SLACK_BYTES = 45_000
-"""How many bytes three rounds may add, for what is in progress when memory is measured. A topic
-that is kept costs 1,000 bytes and more, so 90 of them cost twice as much.
+SLACK_BYTES = 60_000
+"""How many bytes three rounds may add, for what is in progress when memory is measured: up to
+46,000 in a process that ran many tests before. A topic that is kept costs 1,000 bytes and more, so
+90 of them cost half as much again as this.
 """
 BOUNDED_CACHE = type(lru_cache(len))
 TRIO = tracemalloc.Filter(inclusive=False, filename_pattern=f"{trio.__path__[0]}/*")

@@ -9,7 +9,7 @@ import pytest
 from minicontroller import __version__
 from minicontroller.protocol.registry import KAFKA
 from tests.cli.command import call, complaint
-from tests.support.specs import APIS
+from tests.support.specs import WITH_RECORDS
 
 
 def test_help_names_every_command(tmp_path: Path) -> None:
@@ -120,10 +120,10 @@ def test_a_wrong_call_is_a_sentence_and_code_2(tmp_path: Path, arguments: list[s
 
 
 def test_the_table_of_apis_is_what_is_handled(tmp_path: Path) -> None:
-    """`protocol apis` lists each API that is answered, with its versions."""
+    """`protocol apis` lists each API that nodes with records answer, with its versions."""
     table = call("protocol", "apis", folder=tmp_path).stdout
     rows = [line.split()[:3] for line in table.splitlines()[1:]]
-    apis = [KAFKA[key] for key in APIS]
+    apis = [KAFKA[key] for key in WITH_RECORDS]
     versions = [
         str(api.min_version) if api.min_version == api.max_version else f"{api.min_version}-{api.max_version}"
         for api in apis

@@ -19,6 +19,7 @@ from minicontroller.protocol.messages.describe_acls import DescribeAclsRequest
 from minicontroller.protocol.messages.describe_cluster import DescribeClusterRequest
 from minicontroller.protocol.messages.find_coordinator import FindCoordinatorRequest
 from minicontroller.protocol.messages.metadata import MetadataRequest, MetadataResponse
+from minicontroller.protocol.messages.produce import ProduceRequest
 from minicontroller.protocol.registry import KAFKA
 from minicontroller.protocol.schema import WireStruct
 from tests.support.cluster import MiniCluster, running_cluster
@@ -33,7 +34,7 @@ PIECE_BYTES, LARGE_BYTES = 1 << 20, 150 << 20
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[MiniCluster]:
-    with running_cluster(brokers=3) as cluster:
+    with running_cluster(brokers=3, options=["--records"]) as cluster:
         yield cluster
 
 
@@ -107,6 +108,8 @@ def question(key: ApiKey, version: int) -> WireStruct:
             message.key, message.coordinator_keys = ("g", []) if version < 4 else ("", ["g", "h"])
         case MetadataRequest() if version:
             message.topics = None
+        case ProduceRequest():
+            message.acks = 1
         case DescribeAclsRequest():
             message.resource_type_filter = message.operation = message.permission_type = 1  # any
     return message

@@ -8,8 +8,10 @@ import pytest
 from minicontroller.cluster.entities import Topic
 from minicontroller.cluster.groups import CommittedOffset
 from minicontroller.controller.broker.coordinator import CommittedOffsets, CoordinatedGroup, Coordinator
+from minicontroller.controller.broker.data import NodeData
 from minicontroller.controller.broker.logs import FoundOffset, LogBounds, Logs
 from minicontroller.controller.node.node import Node
+from minicontroller.process.steps import Steps
 from minicontroller.protocol.error_codes import ErrorCode
 from minicontroller.protocol.messages.delete_records import (
     DeleteRecordsPartition,
@@ -55,7 +57,9 @@ class TenRecords(Logs):
     def log_of(self, _topic: Topic, _index: int) -> LogBounds:
         return LogBounds(start=self.first, high_watermark=10, end=8, size=10 * (10 - self.first))
 
-    def find(self, _topic: Topic, _index: int, timestamp: int) -> FoundOffset | None:
+    def find(self, _topic: Topic, _index: int, timestamp: int, *, committed: bool = False) -> Steps[FoundOffset | None]:
+        yield
+        assert not committed
         ends = {EARLIEST_TIMESTAMP: FoundOffset(self.first, 1), LATEST_TIMESTAMP: FoundOffset(10, 3)}
         return ends.get(timestamp, FoundOffset(5, 2, TIME) if timestamp == TIME else None)
 
@@ -67,8 +71,9 @@ class TenRecords(Logs):
     def producers(self, _topic: Topic, _index: int) -> Sequence[ActiveProducer]:
         return [ActiveProducer(producer_id=7, last_sequence=9)]
 
-    def write_marker(self, topic: Topic, index: int, marker: TransactionMarker) -> None:
+    def write_marker(self, topic: Topic, index: int, marker: TransactionMarker) -> ErrorCode:
         self.delete_records(topic, index, marker.producer_id)
+        return ErrorCode.NONE
 
 
 class OneOfEach(Coordinator):
@@ -98,8 +103,7 @@ class OneOfEach(Coordinator):
 def node() -> Node:
     """Return a node that leads each partition of its cluster, with these logs and coordinator."""
     made = node_with(SEEN)
-    made.logs = TenRecords(made.config)
-    made.coordinator = OneOfEach(1, made.cache, made.producer_ids)
+    made.data = NodeData(TenRecords(made.config), OneOfEach(1, made.cache, made.producer_ids))
     return made
 
 
@@ -146,7 +150,7 @@ async def test_records_are_deleted_up_to_the_high_watermark(
     """The leader deletes what the controller allows, and answers its log's low watermark."""
     async with ruling() as cluster:
         await cluster.make(wanted("t", placed={0: [1]}))
-        cluster.node.data.logs = TenRecords(cluster.node.config)
+        cluster.node.data = NodeData(TenRecords(cluster.node.config), cluster.node.data.coordinator)
         partitions = [DeleteRecordsPartition(partition_index=0, offset=offset)]
         request = DeleteRecordsRequest(topics=[DeleteRecordsTopic(name="t", partitions=partitions)], timeout_ms=1000)
         row = (await cluster.ask(request, 2)).topics[0].partitions[0]
@@ -190,7 +194,7 @@ async def test_a_transaction() -> None:
 async def test_a_coordinator_of_nothing() -> None:
     """`Coordinator` itself has no groups, members, offsets or transactions."""
     made = node_with(SEEN)
-    made.coordinator = Coordinator(1, made.cache, made.producer_ids)
+    made.data = NodeData(made.data.logs, Coordinator(1, made.cache, made.producer_ids))
     client = Client(made, handlers=APIS)
     answers: list[Any] = [
         (await client.ask(ListGroupsRequest(), 5)).groups,

@@ -18,6 +18,10 @@ from minicontroller.network.serving.request_log import MAX_CHARACTERS, SECRET_FI
 from minicontroller.protocol.api_keys import ApiKey
 from minicontroller.protocol.error_codes import ErrorCode
 from minicontroller.protocol.header import RequestHeader, RequestOrigin
+from minicontroller.protocol.messages.add_partitions_to_txn import (
+    AddPartitionsToTxnTopic,
+    AddPartitionsToTxnTransaction,
+)
 from minicontroller.protocol.messages.alter_configs import (
     AlterableConfig,
     AlterConfigsRequest,
@@ -41,13 +45,15 @@ from minicontroller.protocol.messages.elect_leaders import TopicPartitions
 from minicontroller.protocol.messages.find_coordinator import FindCoordinatorRequest
 from minicontroller.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
 from minicontroller.protocol.messages.offset_fetch import OffsetFetchGroup
+from minicontroller.protocol.messages.produce import PartitionProduceData, TopicProduceData
 from minicontroller.protocol.messages.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
 from minicontroller.protocol.messages.write_txn_markers import MarkerTopic, TransactionMarker
 from minicontroller.protocol.registry import KAFKA
 from minicontroller.security.caller import Caller
 from tests.support.grouped import grouped
 from tests.support.small_server import CLIENTS, TINY_HANDLERS, TinyNode, serving
-from tests.support.specs import APIS, TestHandler
+from tests.support.specs import WITH_RECORDS as APIS
+from tests.support.specs import TestHandler
 
 WITHOUT_ERRORS = {(ApiKey.DESCRIBE_LOG_DIRS, version) for version in range(3)}
 """The versions whose responses have no place for an error of the whole request."""
@@ -78,6 +84,11 @@ def sample(cls: type[Any], version: int) -> Any:
         "DescribeGroupsRequest": {"groups": ["a"]},
         "ConsumerGroupDescribeRequest": {"group_ids": ["a"]},
         "DeleteGroupsRequest": {"groups_names": ["a"]},
+        "ProduceRequest": {"topic_data": [TopicProduceData("a", [PartitionProduceData()])]},
+        "AddPartitionsToTxnRequest": {
+            "transactions": [AddPartitionsToTxnTransaction(topics=[AddPartitionsToTxnTopic("a", [0])])],
+            "v3_and_below_topics": [AddPartitionsToTxnTopic("a", [0])],
+        },
         "DescribeTransactionsRequest": {"transactional_ids": ["a"]},
         "AlterReplicaLogDirsRequest": {
             "dirs": [AlterReplicaLogDir(topics=[AlterReplicaLogDirTopic(name="a", partitions=[0])])]
@@ -237,7 +248,7 @@ def test_bytes_in_requests_are_secret() -> None:
     so that a new API cannot bring a secret there.
     """
     fields = {field for api in KAFKA.values() for field in bytes_in(api.request)}
-    assert fields - {"topic_id", "client_host_address", "unknown_tags"} <= SECRET_FIELDS
+    assert fields - {"topic_id", "replica_directory_id", "client_host_address", "unknown_tags"} <= SECRET_FIELDS
     assert "hmac" in fields
 
 
