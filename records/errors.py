@@ -1,4 +1,4 @@
-"""What a log refuses, as its clients get it."""
+"""The errors of logs and codecs, with the codes that clients get."""
 
 from collections.abc import Sequence
 

@@ -26,7 +26,7 @@ class Wanted(msgspec.Struct):
     topic_id: bytes
     partition: FetchPartition
     high_watermark: int = -1
-    """What the client last got of it, with..."""
+    """The high watermark that the client was last given."""
     log_start: int = -1
 
     @property

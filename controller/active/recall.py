@@ -1,6 +1,7 @@
-"""What nodes remember of topics: a new controller asks them for the topics that neither the store
-nor its own node describes in full, because that node was started since and another program has
-damaged a znode.
+"""Asks all nodes, at an election, for the topics that the new controller lacks.
+
+Another program may have damaged the znode of a topic, and the node of the new controller may have
+started since: then neither the store nor that node describes the topic in full, and others do.
 
 Rule: the question is an UpdateMetadata with RECALL_TAG, which only the elected controller may send,
 and the response tells the topics in the form in which UpdateMetadata sent them. Kafka's brokers

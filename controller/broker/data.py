@@ -1,5 +1,4 @@
-"""What a node does with records, groups and transactions: which logs and which coordinator it has,
-and the APIs that go past the controller.
+"""The logs and the coordinator of a node, and the APIs of both that go past the controller.
 
 A node of `serve` keeps no records (`no_records`). Those of `up` have records in memory, in a folder
 that this one does not import.
@@ -41,7 +40,7 @@ KeepData = Callable[[DataParts], NodeData]
 
 
 class ProcessData(msgspec.Struct, frozen=True):
-    """What the nodes of one process keep together."""
+    """The data of all nodes of one process."""
 
     keep: KeepData
     """Makes the data of one node."""

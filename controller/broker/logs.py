@@ -64,8 +64,8 @@ class Logs:
 
     @property
     def state(self) -> object:
-        """What differs once a log has changed or a replica has moved: rows that were encoded in
-        another state may be wrong.
+        """A value that is another one once a log has changed or a replica has moved: rows that were
+        encoded with another one may be wrong.
         """
         return self.revision
 

@@ -27,7 +27,7 @@ class GroupCoordinator:
         self._new_id = new_id
         self._groups: dict[str, ClassicGroup] = {}
         self._sizes: dict[str, int] = {}
-        """What each group adds to `size`."""
+        """The bytes of each group, which `size` adds up."""
         self._due: list[tuple[int, str]] = []
         """A heap of the times at which groups are looked at. Only the earliest one of a group
         counts, which is in `_due_at`.

@@ -21,7 +21,7 @@ from .offsets import Committer, OffsetsOfGroup
 from .roster import CONSUMER, Roster
 
 GROUP_BYTES = 2048
-"""What a group takes in memory besides its members and offsets, about."""
+"""About how many bytes a group takes in memory besides its members and offsets."""
 
 
 SHORTEST_WAIT_MS = 1000

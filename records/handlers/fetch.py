@@ -19,7 +19,6 @@ from ...network.serving.api import ServedApi
 from ...network.serving.context import RequestContext
 from ...process.steps import Steps
 from ...process.time_slices import carried_out
-from ...protocol.acls import AclOperation, AclResourceType
 from ...protocol.api_keys import ApiKey
 from ...protocol.error_codes import ErrorCode
 from ...protocol.messages.fetch import (
@@ -46,8 +45,8 @@ from ..log_values import AbortedTransaction, Isolation
 from ..serving.partitions import NO_EPOCH, code_of, found
 from ..serving.plane import DataPlane
 from .leaders import endpoints_of
+from .permissions import READ_TOPIC
 
-READ_TOPIC = Permission(AclOperation.READ, AclResourceType.TOPIC, "TOPIC_AUTHORIZATION_FAILED for its partitions")
 NODE = Permission(
     CLUSTER_ACTION.operation, CLUSTER_ACTION.resource_type, "TOPIC_AUTHORIZATION_FAILED for all, if a follower asks"
 )

@@ -7,13 +7,11 @@ for followers.
 
 from collections.abc import Mapping
 
-from ...admin.permissions import Permission
 from ...admin.spec import InnerRows, Rows, copied
 from ...cluster.entities import Partition, Topic
 from ...network.serving.api import ServedApi
 from ...network.serving.context import RequestContext
 from ...process.steps import Steps
-from ...protocol.acls import AclOperation, AclResourceType
 from ...protocol.api_keys import ApiKey
 from ...protocol.error_codes import ErrorCode
 from ...protocol.messages.produce import (
@@ -35,15 +33,8 @@ from ..serving.partitions import NO_EPOCH, code_of, found
 from ..serving.plane import DataPlane
 from ..validation import begins_transactional, check_request
 from .leaders import endpoints_of
+from .permissions import WRITE_TOPIC, WRITE_TRANSACTIONAL_ID
 
-WRITE_TOPIC = Permission(
-    AclOperation.WRITE, AclResourceType.TOPIC, "TOPIC_AUTHORIZATION_FAILED for the topic's partitions"
-)
-WRITE_TRANSACTIONAL_ID = Permission(
-    AclOperation.WRITE,
-    AclResourceType.TRANSACTIONAL_ID,
-    "TRANSACTIONAL_ID_AUTHORIZATION_FAILED for all partitions, if the request has records of a transaction",
-)
 LEADERS_SINCE = 10
 """The first version that says where a partition's leader is, to who asked another node."""
 ADMIN_CLIENT = "__admin_client"

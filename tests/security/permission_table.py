@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from minicontroller.protocol.registry import KAFKA
-from tests.support.specs import APIS
+from tests.support.specs import WITH_RECORDS
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "security.md"
 BEGIN, END = "<!-- permissions -->\n", "<!-- end -->"
@@ -15,7 +15,7 @@ BEGIN, END = "<!-- permissions -->\n", "<!-- end -->"
 def table() -> Iterator[str]:
     yield "| API | permission | a client without it gets |"
     yield "|---|---|---|"
-    for spec in sorted(APIS.values(), key=lambda spec: KAFKA[spec.key].name):
+    for spec in sorted(WITH_RECORDS.values(), key=lambda spec: KAFKA[spec.key].name):
         name = KAFKA[spec.key].name
         for permission in spec.permissions:
             yield f"| {name} | {permission.title} | {permission.otherwise} |"
